@@ -46,6 +46,19 @@ TEST(Document, OneRun) {
   EXPECT_FALSE(run.contains("series"));
 }
 
+TEST(Document, APlaceIsThatOfTheRankWhereverItWasPut) {
+  run::Run run = small_run();
+  for (run::Rank& rank : run.ranks) {
+    rank.node = 1 - rank.node;
+    rank.slot = 1 - rank.slot;
+  }
+  const Json job = document_of({named("job", std::move(run))})["runs"][0];
+  EXPECT_EQ(job["ranks"]["node"], Json({1, 1, 0, 0}));
+  EXPECT_EQ(job["timeline"]["ranks"][0]["node"], 1);  // of rank 0
+  EXPECT_EQ(job["timeline"]["ranks"][0]["slot"], 1);
+  EXPECT_EQ(job["timeline"]["ranks"][1]["node"], 0);  // of rank 2
+}
+
 TEST(Document, TimelineOfOneRankAStage) {
   const Json timeline = document_of({named("job")})["runs"][0]["timeline"];
   EXPECT_EQ(timeline["names"], Json({"gemm_kernel [qkv]", "norm_kernel [norm]", "stage 0"}));

@@ -1,5 +1,7 @@
 #include "page/run_part.h"
 
+#include <algorithm>
+
 #include "page/timeline_part.h"
 #include "run/fit_words.h"
 
@@ -33,8 +35,10 @@ void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>
 }
 
 void write_place(JsonWriter& json, const RunView& view, int64_t rank) {
-  const int64_t gpus = view.simulated ? view.job.gpus_per_node : 0;
-  if (gpus > 0) json.member("node", rank / gpus).member("slot", rank % gpus);
+  const std::vector<run::Rank>& ranks = view.run().ranks;
+  const auto row = std::ranges::lower_bound(ranks, rank, {}, &run::Rank::rank);
+  if (row != ranks.end() && row->rank == rank)
+    json.member("node", row->node).member("slot", row->slot);
 }
 
 }  // namespace ergometer::page
