@@ -50,7 +50,8 @@ tl::unexpected<Error> missing_error(fmt::format_string<Parts...> form, Parts&&..
 
 namespace ergometer {
 
-// Said in every room, they are words of the whole program: the one exception to no `using` in headers.
+// Said in every room, they are words of the whole program: the one exception to no `using` in
+// headers.
 using base::input_error;
 using base::missing_error;
 using base::Result;

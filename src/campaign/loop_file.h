@@ -41,8 +41,8 @@ struct LoopProgram {
   int64_t seed = 1;
   int64_t tokens_of_tools() const { return tool_calls * tool_tokens; }
   double seconds_of_tools() const { return static_cast<double>(tool_calls) * tool_seconds; }
-  int64_t staleness = 0;           ///< how many updates rollouts may be behind
-  double host_bytes_per_s = 0;     ///< a GPU, one direction; 0: the machine's (spec/job/host_link.h)
+  int64_t staleness = 0;        ///< how many updates rollouts may be behind
+  double host_bytes_per_s = 0;  ///< a GPU, one direction; 0: the machine's (spec/job/host_link.h)
   std::vector<LoopPhase> phases;
 };
 

@@ -59,8 +59,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      "A B", 1, 16, compare_flags, run_compare},
     {"optimize", "Place, divide, cap and clock a job better, or say that it is best as it is",
      "optimize MODEL|FILE... --cluster CLUSTER [options]",
-     "  ergometer optimize job.yaml --objective energy --out better\n",
-     "MODEL", 0, 16, optimize_flags, run_optimize, true},
+     "  ergometer optimize job.yaml --objective energy --out better\n", "MODEL", 0, 16,
+     optimize_flags, run_optimize, true},
     {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
      "plan MODEL|FILE... --tokens N --gpus N,N,... [options]",
      "  ergometer plan llama3-8b --tokens 1T --cluster hgx-h100 --gpus 64,128 --tp 4\n"

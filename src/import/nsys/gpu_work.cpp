@@ -155,7 +155,8 @@ Result<void> read_nsys_launches(NsysExport& from) {
     }
     const auto span = read_span(rows.integer(0), rows.integer(1), "call of CUDA", from.dropped);
     if (!span) continue;
-    for (auto at = first; at != last; ++at) at->gpu->add_launch(correlation, nsys_thread(thread), *span);
+    for (auto at = first; at != last; ++at)
+      at->gpu->add_launch(correlation, nsys_thread(thread), *span);
   }
   return rows.finish();
 }

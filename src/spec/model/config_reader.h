@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <fmt/core.h>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
