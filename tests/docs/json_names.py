@@ -219,7 +219,7 @@ def written_names():
     for file in sorted((ROOT / "src").rglob("*.cpp")):
         name = str(file.relative_to(ROOT / "src"))
         if not name.endswith("_test.cpp") and not name.startswith(OTHER_JSON):
-            for word in re.findall(r'\b(?:member|key|list|array|objects|rows)\(\s*"([A-Za-z0-9_/-]+)"', file.read_text(encoding="utf-8")):
+            for word in re.findall(r'\b(?:member|known|key|list|array|object|objects|rows)\(\s*"([A-Za-z0-9_/-]+)"', file.read_text(encoding="utf-8")):
                 yield word, name
 
 
