@@ -14,8 +14,6 @@
 namespace ergometer::record {
 namespace {
 
-using run::Metric;
-
 constexpr size_t kMostDocuments = 32;  ///< a controller takes about a second for each
 
 /// Where the readings stand.
