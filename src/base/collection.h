@@ -64,7 +64,7 @@ Value lower_median(std::vector<Value> values) {
   return *middle;
 }
 /// The mean of the two in the middle of an even number; 0 of none.
-inline double middle_median(std::vector<double> values) {
+inline double middle_median(const std::vector<double>& values) {
   if (values.empty()) return 0;
   return (lower_median(values) + upper_median(values)) / 2;
 }
