@@ -233,5 +233,7 @@ class Terminal(RecordTest):
 
 
 if __name__ == "__main__":
+    # A shell's background job, and what it starts, has interrupts ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     ERGOMETER = os.path.abspath(sys.argv.pop(1))
     unittest.main()
