@@ -40,7 +40,7 @@ twin() { "build/$1/ergometer" calibrate --from "$scratch/recorded.run" $twin_fil
 
 matrix() { "build/$1/ergometer" sweep charllm --threads "$2" --json --quiet; }  # build, threads
 
-# Without optimisation the whole takes most of an hour.
+# Without optimisation the whole had not ended after half an hour.
 part() {  # build
   rm -f "$scratch/part.run"
   "build/$1/ergometer" sweep charllm --shard 3/32 --out "$scratch/part.run" --csv "$scratch/part" --quiet >/dev/null

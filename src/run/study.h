@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ergometer::run {
@@ -30,6 +32,9 @@ struct StudyAxis {
 };
 
 enum class FigureKind : uint8_t { kLine, kBar, kStack, kScatter, kHeatMap };
+/// What they are called in files and documents, in their order.
+inline constexpr std::array<std::string_view, 5> kFigureKinds = {"line", "bar", "stack", "scatter",
+                                                                 "heat-map"};
 
 struct FigureAxis {
   std::string title, unit;

@@ -31,9 +31,7 @@ CREATE TABLE study_findings (
   points TEXT NOT NULL);
 )sql";
 
-// In the order of their enumerations.
-constexpr std::array<std::string_view, 5> kFigureKinds = {"line", "bar", "stack", "scatter",
-                                                          "heat-map"};
+// In the order of the enumeration.
 constexpr std::array<std::string_view, 3> kAgreements = {"yes", "in part", "no"};
 
 constexpr auto figure_kind_word = [](FigureKind kind) {

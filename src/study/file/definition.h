@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,10 +53,6 @@ struct FigureQuantity {
 };
 
 enum class Relative : uint8_t { kNot, kToMax, kToFirst };
-
-/// What kinds of figures are called, in the order of `run::FigureKind`.
-inline constexpr std::array<std::string_view, 5> kFigureKinds = {"line", "bar", "stack", "scatter",
-                                                                 "heat-map"};
 
 struct FigureRequest {
   std::string id, title, caption, series, panel;

@@ -88,8 +88,8 @@ FigureRequest read_figure(YamlMap& figure, const Definition& definition) {
   request.caption = figure.text("caption");
   request.series = figure.text("series");
   request.panel = figure.text("panel");
-  request.kind = static_cast<FigureKind>(
-      figure.choice("kind", std::vector<std::string>(kFigureKinds.begin(), kFigureKinds.end()), 0));
+  request.kind = static_cast<FigureKind>(figure.choice(
+      "kind", std::vector<std::string>(run::kFigureKinds.begin(), run::kFigureKinds.end()), 0));
   request.relative =
       static_cast<Relative>(figure.choice("relative_to", {"none", "max", "first"}, 0));
   if (auto x = read_axis(figure, "x", request.x)) request.x_value = *std::move(x);

@@ -68,11 +68,9 @@ std::string_view agreement_word(run::Agreement agreement) {
 
 void write_figure(JsonWriter& json, const run::Figure& figure) {
   json.member("id", figure.id).member("title", figure.title);
-  if (!figure.label.empty()) json.member("label", figure.label);
-  json.member("caption", figure.caption);
-  if (!figure.panel.empty()) json.member("panel", figure.panel);
-  if (!figure.reported.empty()) json.member("reported", figure.reported);
-  json.member("kind", kFigureKinds.at(static_cast<size_t>(figure.kind)));
+  json.known("label", figure.label).member("caption", figure.caption);
+  json.known("panel", figure.panel).known("reported", figure.reported);
+  json.member("kind", run::kFigureKinds.at(static_cast<size_t>(figure.kind)));
   write_axis(json, "x", figure.x);
   write_axis(json, "y", figure.y);
   json.objects("series", figure.series, write_series);
