@@ -10,6 +10,7 @@
 #include "base/collection.h"
 #include "base/nearest.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "spec/job/measure_range.h"
 
 namespace ergometer::spec {
@@ -27,9 +28,8 @@ struct NamedNumber {
 template <class Values, size_t N>
 Result<void> read_named(std::string_view text, const std::array<NamedNumber<Values>, N>& known,
                         std::string_view form, Values& values) {
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  if (text.empty()) return {};
+  for (const std::string_view part : base::split(text, ',')) {
     const size_t equal = part.find('=');
     if (equal == part.npos) return input_error("found \"{}\"; the form is {}", part, form);
     const std::string_view name = part.substr(0, equal);
