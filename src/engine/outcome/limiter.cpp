@@ -190,6 +190,7 @@ std::string_view late_ranks(const spec::Job& job) {
 
 Loss exposed(const EngineInput& input, double seconds, double step_s, CollectiveKind kind,
              std::string_view words) {
+  if (seconds <= 0) return {};
   const Heaviest heavy = heaviest(input, kind);
   if (heavy.op == nullptr) return {};
   // More than half of it is no transfer, whatever was hidden of these.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -37,13 +38,18 @@ class PeriodWork {
   /// Where an instruction begins or ends; once closed, what is done until then, and how fast it
   /// goes on.
   struct Corner {
-    double at_s = 0;
     SliceWork done, per_s;
     int running = 0;
   };
   SliceWork until(double time_s) const;
+  size_t stretch_of(double time_s) const;
 
   std::vector<Corner> corners_;
+  std::vector<double> at_s_;  ///< of every corner: once closed, in order
+  /// Between the first corner and the last lie as many stretches of equal length as there are
+  /// corners: for each, how many corners lie before it. A search looks through one stretch only.
+  std::vector<size_t> before_;
+  double stretches_per_s_ = 0;
 };
 
 }  // namespace ergometer::engine

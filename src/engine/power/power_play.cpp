@@ -22,16 +22,22 @@ PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
     values->assign(rows, 0.0);
   worked_.resize(work.roles.size());
   slowest_hz_.resize(work.roles.size());
-  // Before the first tick the window holds the mean step.
-  for (const RoleActivity& role : work.roles) {
-    Work& mean = windows_.emplace_back().whole;
-    for (size_t i = 0; i < role.slices.size(); ++i) {
-      const physics::Energy& energy = role.slices[i];
-      mean += (1 / work.step_s) *
-              Work{energy.core_j(), energy.memory_j, energy.link_j, role.clocked_s[i]};
+  take_slices();
+}
+
+/// Before the first tick the window holds the mean step.
+void PowerPlay::take_slices() {
+  const size_t roles = work_.roles.size();
+  whole_.resize(roles);
+  for (size_t slice = 0; slice < static_cast<size_t>(work_.slices); ++slice)
+    for (size_t role = 0; role < roles; ++role) {
+      const physics::Energy& energy = work_.roles[role].slices[slice];
+      const double clocked_s = work_.roles[role].clocked_s[slice];
+      slices_.push_back({energy.core_j(), energy.memory_j, energy.link_j, clocked_s});
+      clocked_shares_.push_back(std::min(1.0, clocked_s / work_.slice_s()));
+      whole_[role] += (1 / work_.step_s) * slices_.back();
     }
-    windows_.back().recent = mean;
-  }
+  recent_ = whole_;
 }
 
 PowerPlay::Work& PowerPlay::Work::operator+=(const Work& other) {
@@ -49,10 +55,9 @@ double PowerPlay::base_hz() const {
 /// What governors expect of the next tick: that it is like the last window, or like its last ticks
 /// where those ask for more. So they are quick to lower a clock and slow to raise it.
 void PowerPlay::see() {
-  for (size_t role = 0; role < windows_.size(); ++role) {
-    const SeenWork& window = windows_[role];
-    const bool rises = window.recent.core_j > window.whole.core_j;
-    const Work& work = rises ? window.recent : window.whole;
+  for (size_t role = 0; role < whole_.size(); ++role) {
+    const bool rises = recent_[role].core_j > whole_[role].core_j;
+    const Work& work = rises ? recent_[role] : whole_[role];
     seen_.core_w[role + 1] = work.core_j;
     seen_.steady_w[role + 1] = work.memory_j + work.link_j;
     seen_.clocked_s[role + 1] = work.clocked_s;
@@ -66,7 +71,7 @@ double PowerPlay::pace(size_t slice) const {
   double longest = 0;
   for (size_t role = 0; role < slowest_hz_.size(); ++role) {
     if (std::isinf(slowest_hz_[role])) continue;
-    const double share = std::min(1.0, work_.roles[role].clocked_s[slice] / work_.slice_s());
+    const double share = clocked_shares_[slice * slowest_hz_.size() + role];
     if (share <= 0) continue;  // it waits whatever its clock
     const FleetKind& kind = fleet_.kinds[fleet_.kind_of_role(role)];
     longest = std::max(longest, slowdown(share, reference_hz_ * kind.pace, slowest_hz_[role],
@@ -82,11 +87,8 @@ void PowerPlay::work_on() {
   for (double left_s = tick_.length_s; left_s > 0;) {
     const double slice_s = work_.slice_s() * pace(slice_);
     const double share = std::min(1 - into_slice_, left_s / slice_s);
-    for (size_t role = 0; role < worked_.size(); ++role) {
-      const physics::Energy& energy = work_.roles[role].slices[slice_];
-      worked_[role] += share * Work{energy.core_j(), energy.memory_j, energy.link_j,
-                                    work_.roles[role].clocked_s[slice_]};
-    }
+    for (size_t role = 0; role < worked_.size(); ++role)
+      worked_[role] += share * slices_[slice_ * worked_.size() + role];
     worked_s_ += share * work_.slice_s();
     steps_ += share / work_.slices;
     if (into_slice_ + share < 1) {
@@ -124,25 +126,27 @@ void PowerPlay::cut_windows(double dt_s) {
   };
   window_tick_s_ = dt_s;
   done_.window = {.ticks = ticks(kGovernorWindowS), .recent = ticks(kGovernorAlarmS), .now = 0};
-  for (SeenWork& window : windows_) window.ticks.assign(done_.window.ticks, dt_s * window.whole);
+  window_.clear();
+  for (size_t tick = 0; tick < done_.window.ticks; ++tick)
+    for (const Work& work : whole_) window_.push_back(dt_s * work);
   boards_.cut_windows(done_.window.ticks);
 }
 
 /// Takes the tick into the governors' windows.
 void PowerPlay::remember() {
   const Window& ring = done_.window;
-  const double dt_s = tick_.length_s;
-  for (size_t role = 0; role < windows_.size(); ++role) {
-    SeenWork& window = windows_[role];
-    window.ticks[ring.now] = worked_[role];
-    Work whole, recent;
-    for (size_t i = 0; i < ring.ticks; ++i) {
-      whole += window.ticks[ring.back(i)];
-      if (i + 1 == ring.recent) recent = whole;
-    }
-    window.whole = 1 / (dt_s * static_cast<double>(ring.ticks)) * whole;
-    window.recent = 1 / (dt_s * static_cast<double>(ring.recent)) * recent;
+  const size_t roles = worked_.size();
+  const auto tick = [&](size_t at) { return std::span(window_).subspan(at * roles, roles); };
+  std::ranges::copy(worked_, tick(ring.now).begin());
+  std::ranges::fill(whole_, Work{});
+  for (size_t i = 0; i < ring.ticks; ++i) {
+    const std::span<const Work> works = tick(ring.back(i));
+    for (size_t role = 0; role < roles; ++role) whole_[role] += works[role];
+    if (i + 1 == ring.recent) recent_ = whole_;
   }
+  const auto seconds = [&](size_t ticks) { return tick_.length_s * static_cast<double>(ticks); };
+  for (Work& work : whole_) work = 1 / seconds(ring.ticks) * work;
+  for (Work& work : recent_) work = 1 / seconds(ring.recent) * work;
 }
 
 /// Power, heat and what comes of them, for the nodes of one part.

@@ -69,17 +69,12 @@ class PowerPlay {
               factor * work.clocked_s};
     }
   };
-  /// What a governor sees of a role: the work of the window's ticks.
-  struct SeenWork {
-    std::vector<Work> ticks;
-    Work whole, recent;  ///< a second's worth, by the whole window and by its last ticks
-  };
-
   void see();
   void work_on();
   void tell_work();
   void play_part(size_t part);
   void remember();
+  void take_slices();
   void cut_windows(double dt_s);
   double pace(size_t slice) const;
   double base_hz() const;
@@ -99,8 +94,14 @@ class PowerPlay {
   Done done_;                       ///< the same, as boards see it
   std::vector<double> work_s_;      ///< clocked work since the mark, by `Fleet::row_of`
   std::vector<double> slowest_hz_;  ///< by role
-  std::vector<SeenWork> windows_;   ///< by role
-  double window_tick_s_ = 0;        ///< length of the ticks in them
+  /// All roles of a slice lie beside each other, for every tick looks at all of them: what they do
+  /// in it, and how much of it follows the clock.
+  std::vector<Work> slices_;
+  std::vector<double> clocked_shares_;
+  /// What governors see, all roles of a tick beside each other: the work of the window's ticks, and
+  /// by role a second's worth of the whole window and of its last ticks.
+  std::vector<Work> window_, whole_, recent_;
+  double window_tick_s_ = 0;  ///< length of the ticks in it
   physics::GovernorPeriods thermal_time_;
   Tick tick_;
 };
