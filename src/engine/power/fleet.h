@@ -62,6 +62,7 @@ struct Fleet {
   }
   /// The number of the kind that a role's GPUs, a node and a GPU are of.
   size_t kind_of_role(size_t number) const {
+    if (kinds.size() == 1) return 0;  // divisions are slow, and asked for in every tick
     return number / static_cast<size_t>(classes) % kinds.size();
   }
   size_t kind_of_node(int64_t number) const {

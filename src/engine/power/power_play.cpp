@@ -2,8 +2,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace ergometer::engine {
+namespace {
+
+/// What the ticks of a window add up to, the newest first: of all of them and of the last ones, a
+/// second's worth.
+ERGOMETER_WIDTHS void add_up(const Window& ring, double dt_s, std::span<const RoleWork> ticks,
+                             std::span<RoleWork> whole, std::span<RoleWork> recent) {
+  const double whole_s = dt_s * static_cast<double>(ring.ticks);
+  const double recent_s = dt_s * static_cast<double>(ring.recent);
+  for (size_t role = 0; role < whole.size(); ++role) {
+    RoleWork sum;
+    for (size_t i = 0; i < ring.recent; ++i) sum += ticks[ring.back(i) * whole.size() + role];
+    recent[role] = 1 / recent_s * sum;
+    for (size_t i = ring.recent; i < ring.ticks; ++i)
+      sum += ticks[ring.back(i) * whole.size() + role];
+    whole[role] = 1 / whole_s * sum;
+  }
+}
+
+}  // namespace
 
 PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
                      const spec::Conditions& conditions, FleetHeat& heat, double reference_hz,
@@ -40,14 +60,6 @@ void PowerPlay::take_slices() {
   recent_ = whole_;
 }
 
-PowerPlay::Work& PowerPlay::Work::operator+=(const Work& other) {
-  core_j += other.core_j;
-  memory_j += other.memory_j;
-  link_j += other.link_j;
-  clocked_s += other.clocked_s;
-  return *this;
-}
-
 double PowerPlay::base_hz() const {
   return reference_hz_ > 0 ? reference_hz_ : fleet_.kinds.front().gpu.clocks.highest_hz;
 }
@@ -57,7 +69,7 @@ double PowerPlay::base_hz() const {
 void PowerPlay::see() {
   for (size_t role = 0; role < whole_.size(); ++role) {
     const bool rises = recent_[role].core_j > whole_[role].core_j;
-    const Work& work = rises ? recent_[role] : whole_[role];
+    const RoleWork& work = rises ? recent_[role] : whole_[role];
     seen_.core_w[role + 1] = work.core_j;
     seen_.steady_w[role + 1] = work.memory_j + work.link_j;
     seen_.clocked_s[role + 1] = work.clocked_s;
@@ -82,7 +94,7 @@ double PowerPlay::pace(size_t slice) const {
 
 /// Does as much of the step, and of those that follow, as fits into the tick.
 void PowerPlay::work_on() {
-  std::ranges::fill(worked_, Work{});
+  std::ranges::fill(worked_, RoleWork{});
   worked_s_ = 0;
   for (double left_s = tick_.length_s; left_s > 0;) {
     const double slice_s = work_.slice_s() * pace(slice_);
@@ -105,7 +117,7 @@ void PowerPlay::work_on() {
 void PowerPlay::tell_work() {
   const double dt_s = tick_.length_s;
   for (size_t role = 0; role < worked_.size(); ++role) {
-    const Work& work = worked_[role];
+    const RoleWork& work = worked_[role];
     tick_.loads[role + 1] = {.core_w = work.core_j / dt_s,
                              .memory_w = work.memory_j / dt_s,
                              .link_w = work.link_j / dt_s,
@@ -128,25 +140,15 @@ void PowerPlay::cut_windows(double dt_s) {
   done_.window = {.ticks = ticks(kGovernorWindowS), .recent = ticks(kGovernorAlarmS), .now = 0};
   window_.clear();
   for (size_t tick = 0; tick < done_.window.ticks; ++tick)
-    for (const Work& work : whole_) window_.push_back(dt_s * work);
+    for (const RoleWork& work : whole_) window_.push_back(dt_s * work);
   boards_.cut_windows(done_.window.ticks);
 }
 
 /// Takes the tick into the governors' windows.
 void PowerPlay::remember() {
-  const Window& ring = done_.window;
   const size_t roles = worked_.size();
-  const auto tick = [&](size_t at) { return std::span(window_).subspan(at * roles, roles); };
-  std::ranges::copy(worked_, tick(ring.now).begin());
-  std::ranges::fill(whole_, Work{});
-  for (size_t i = 0; i < ring.ticks; ++i) {
-    const std::span<const Work> works = tick(ring.back(i));
-    for (size_t role = 0; role < roles; ++role) whole_[role] += works[role];
-    if (i + 1 == ring.recent) recent_ = whole_;
-  }
-  const auto seconds = [&](size_t ticks) { return tick_.length_s * static_cast<double>(ticks); };
-  for (Work& work : whole_) work = 1 / seconds(ring.ticks) * work;
-  for (Work& work : recent_) work = 1 / seconds(ring.recent) * work;
+  std::ranges::copy(worked_, window_.begin() + static_cast<ptrdiff_t>(done_.window.now * roles));
+  add_up(done_.window, tick_.length_s, window_, whole_, recent_);
 }
 
 /// Power, heat and what comes of them, for the nodes of one part.

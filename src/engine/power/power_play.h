@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/widths.h"
 #include "engine/power/activity.h"
 #include "engine/power/boards.h"
 
@@ -14,6 +15,23 @@ inline constexpr double kGovernorWindowS = 0.1;
 /// cap shows no 0.2 s in a hundred more than 0.3 % above the cap (arXiv 2604.07345), so that
 /// whatever goes beyond it is short.
 inline constexpr double kGovernorAlarmS = 0.025;
+
+/// Joules and seconds that a rank of a role did in a stretch; over its length they are rates.
+struct RoleWork {
+  double core_j = 0, memory_j = 0, link_j = 0, clocked_s = 0;
+  ERGOMETER_INLINE RoleWork& operator+=(const RoleWork& other) {
+    core_j += other.core_j;
+    memory_j += other.memory_j;
+    link_j += other.link_j;
+    clocked_s += other.clocked_s;
+    return *this;
+  }
+  ERGOMETER_INLINE friend RoleWork operator*(double factor, const RoleWork& work) {
+    return {factor * work.core_j, factor * work.memory_j, factor * work.link_j,
+            factor * work.clocked_s};
+  }
+};
+
 /// Plays a job's steps, one after the other, in ticks of the power governor: each GPU's governor
 /// sees the power of its last window and the temperatures of the moment and sets a clock; the
 /// slowest clock at work sets the pace; the work done in the tick, at those clocks and
@@ -60,15 +78,6 @@ class PowerPlay {
   double shut_down(GpuRange gpus) const { return boards_.shut_down(gpus); }
 
  private:
-  /// Joules and seconds that a rank of a role did in a stretch; over its length they are rates.
-  struct Work {
-    double core_j = 0, memory_j = 0, link_j = 0, clocked_s = 0;
-    Work& operator+=(const Work& other);
-    friend Work operator*(double factor, const Work& work) {
-      return {factor * work.core_j, factor * work.memory_j, factor * work.link_j,
-              factor * work.clocked_s};
-    }
-  };
   void see();
   void work_on();
   void tell_work();
@@ -89,18 +98,18 @@ class PowerPlay {
   double marked_s_ = 0, marked_steps_ = 0;
   Boards boards_;
   Seen seen_;                       ///< in this tick
-  std::vector<Work> worked_;        ///< by role, in this tick
+  std::vector<RoleWork> worked_;    ///< by role, in this tick
   double worked_s_ = 0;             ///< what that work lasts at the reference clock
   Done done_;                       ///< the same, as boards see it
   std::vector<double> work_s_;      ///< clocked work since the mark, by `Fleet::row_of`
   std::vector<double> slowest_hz_;  ///< by role
   /// All roles of a slice lie beside each other, for every tick looks at all of them: what they do
   /// in it, and how much of it follows the clock.
-  std::vector<Work> slices_;
+  std::vector<RoleWork> slices_;
   std::vector<double> clocked_shares_;
   /// What governors see, all roles of a tick beside each other: the work of the window's ticks, and
   /// by role a second's worth of the whole window and of its last ticks.
-  std::vector<Work> window_, whole_, recent_;
+  std::vector<RoleWork> window_, whole_, recent_;
   double window_tick_s_ = 0;  ///< length of the ticks in it
   physics::GovernorPeriods thermal_time_;
   Tick tick_;
