@@ -40,18 +40,21 @@ std::string jobs_table(const Together& of) {
   return table.text(kWidth);
 }
 
-/// Why a job is slower: where it lies, and who sends over the same links.
+/// Why a job takes longer: where it lies, which may also help, and who sends over the same links.
 std::string reasons(const JobBeside& job, const Together& of) {
   std::string text;
+  if (is_slower(job.alone_step_s, job.placed_step_s))
+    text = fmt::format("{} shorter for fewer of its nodes share a switch's links than alone",
+                       format_share(1 - job.placed_step_s / job.alone_step_s));
   if (is_slower(job.placed_step_s, job.alone_step_s))
-    text = fmt::format("{} for its nodes lie under more switches than alone",
+    text = fmt::format("{} longer for its nodes lie under more switches than alone",
                        format_share(job.placed_step_s / job.alone_step_s - 1));
   const together::TierUse* by = job.slowed_by();
   if (by == nullptr || !is_slower(job.step_s, job.placed_step_s)) return text;
   const auto others = base::mapped(by->with, [&](size_t other) { return of.jobs[other].name; });
   if (!text.empty()) text += ", then ";
   return text + fmt::format(
-                    "{} by {}, on the links above {} switches: it sends {} of the time, "
+                    "{} longer by {}, on the links above {} switches: it sends {} of the time, "
                     "and they hold it up {:.2f} times (alone {:.2f})",
                     format_share(job.step_s / job.placed_step_s - 1), base::listed(others),
                     by->tier, base::format_percent(by->busy_s / job.step_s), by->load * by->share,
@@ -66,7 +69,7 @@ std::string all_reasons(const Together& of) {
   std::string text;
   for (const JobBeside& job : of.jobs)
     if (const std::string why = reasons(job, of); !why.empty())
-      text += beside_fact(text.empty() ? "Slower" : "", fmt::format("{}: {}", job.name, why));
+      text += beside_fact(text.empty() ? "Why" : "", fmt::format("{}: {}", job.name, why));
   if (text.empty()) return beside_fact("Network", "no job takes links from another");
   return text + beside_fact("", "assumed: links are shared fairly by nodes, phases are unrelated");
 }
