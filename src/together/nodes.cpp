@@ -4,6 +4,7 @@
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "plan/placement.h"
 #include "spec/settings/rank_map.h"
 
 namespace ergometer::together {
@@ -14,19 +15,25 @@ int64_t domain_nodes(const spec::Job& job) {
   return std::max<int64_t>(1, job.cluster.domain_gpus / std::max(1, job.cluster.node.gpus));
 }
 
+/// Of those, how many the job takes: 16 of 18 where that makes its racks equal.
+int64_t taken_nodes(const spec::Job& job) {
+  const int64_t gpus = job.cluster.node.gpus;
+  return std::clamp<int64_t>((plan::domain_segment(job) + gpus - 1) / gpus, 1, domain_nodes(job));
+}
+
 void add_nodes(int64_t from, int64_t count, Nodes& nodes) {
   for (int64_t i = 0; i < count; ++i) nodes.push_back(from + i);
 }
 
 Result<void> check_domains(const spec::Job& job, const std::string& name, const Nodes& nodes) {
-  const int64_t domain = domain_nodes(job);
+  const int64_t domain = domain_nodes(job), taken = taken_nodes(job);
   for (int64_t i = 0; i < std::ssize(nodes); ++i) {
     const int64_t node = nodes[static_cast<size_t>(i)];
-    if (node % domain != i % domain)
+    if (node % domain != i % taken)
       return input_error(
-          "--nodes: node {} of {} is number {} of a scale-up domain of {} nodes; allowed: whole "
-          "domains from their first node on",
-          node, name, node % domain, domain);
+          "--nodes: node {} of {} is number {} of a scale-up domain of {} nodes; allowed: the "
+          "first {} of each domain, as far as the job goes",
+          node, name, node % domain, domain, taken);
   }
   return {};
 }
@@ -35,18 +42,22 @@ Result<void> check_domains(const spec::Job& job, const std::string& name, const 
 
 std::vector<Nodes> place(const std::vector<const spec::Job*>& jobs, Placement placement) {
   std::vector<Nodes> nodes(jobs.size());
-  const int64_t domain = domain_nodes(*jobs.front());
   int64_t next = 0;
+  const auto add_domain = [&](size_t i) {
+    const int64_t left = jobs[i]->nodes() - std::ssize(nodes[i]);
+    if (left == 0) return false;
+    add_nodes(next, std::min(left, taken_nodes(*jobs[i])), nodes[i]);
+    next += domain_nodes(*jobs[i]);
+    return true;
+  };
+  if (placement == Placement::kPacked) {
+    for (size_t i = 0; i < jobs.size(); ++i)
+      while (add_domain(i)) continue;
+    return nodes;
+  }
   for (bool more = true; more;) {
     more = false;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      const int64_t left = jobs[i]->nodes() - std::ssize(nodes[i]);
-      if (left == 0) continue;
-      const int64_t count = placement == Placement::kPacked ? left : std::min(left, domain);
-      add_nodes(next, count, nodes[i]);
-      next += (count + domain - 1) / domain * domain;
-      more = more || count < left;
-    }
+    for (size_t i = 0; i < jobs.size(); ++i) more = add_domain(i) || more;
   }
   return nodes;
 }

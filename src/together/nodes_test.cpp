@@ -30,6 +30,10 @@ TEST(Place, GivesWholeDomains) {
   EXPECT_EQ(place({&a, &b}, Placement::kPacked), (std::vector<Nodes>{{0, 1, 2}, {4, 5, 6, 7}}));
   EXPECT_EQ(place({&a, &b}, Placement::kInterleaved),
             (std::vector<Nodes>{{0, 1, 4}, {2, 3, 6, 7}}));
+  // 48 GPUs in two racks of 32 are 24 in each: three of four nodes.
+  const spec::Job c = job_of(48, 32);
+  EXPECT_EQ(place({&c, &c}, Placement::kPacked),
+            (std::vector<Nodes>{{0, 1, 2, 4, 5, 6}, {8, 9, 10, 12, 13, 14}}));
 }
 
 TEST(GivenNodes, AreChecked) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "base/collection.h"
@@ -40,12 +39,6 @@ Result<std::vector<Nodes>> nodes_of(const std::vector<NamedJob>& jobs,
   std::vector<Nodes> nodes = options.nodes;
   if (nodes.empty()) nodes = place(all, options.placement);
   ERGOMETER_TRY(check_nodes(all, base::mapped(jobs, &NamedJob::name), nodes));
-  return nodes;
-}
-
-Nodes first_nodes(const spec::Job& job) {
-  Nodes nodes(static_cast<size_t>(job.nodes()));
-  std::iota(nodes.begin(), nodes.end(), int64_t{0});
   return nodes;
 }
 
@@ -200,7 +193,8 @@ Result<Together> play_together(const std::vector<NamedJob>& jobs, const Together
   const Play play = [&](size_t which, const std::vector<double>& shares) -> Result<Played> {
     Playing& it = playing[which];
     const bool unshared = base::sum(shares) == static_cast<double>(shares.size());
-    const bool as_alone = alike(it.places, tier_places(cluster.fabric, first_nodes(it.it->job)));
+    const bool as_alone = alike(
+        it.places, tier_places(cluster.fabric, place({&it.it->job}, Placement::kPacked).front()));
     if (unshared && as_alone) return alone[which];
     ERGOMETER_ASSIGN(Played one, play_on(cluster_for(cluster, it.places, shares), cluster,
                                          it.places, it.it->job, it.run));
