@@ -18,6 +18,7 @@
 #include "cli/predict/proxy.h"
 #include "cli/predict/simulate.h"
 #include "cli/predict/sweep.h"
+#include "cli/predict/together.h"
 #include "cli/predict/validate.h"
 #include "cli/record/launch.h"
 #include "cli/record/record.h"
@@ -71,6 +72,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer loop grpo.yaml\n"
      "  ergometer loop grpo.yaml --json\n",
      "PROGRAM.yaml", 1, 1, loop_flags, run_loop},
+    {"together", "Predict jobs that share a cluster: what each loses, what they draw",
+     "together JOB.yaml JOB.yaml... [--cluster CLUSTER] [options]",
+     "  ergometer together a.yaml b.yaml --cluster pod.yaml --placement interleaved\n"
+     "  ergometer together a.yaml b.yaml c.yaml --feed '2 MW'\n"
+     "  ergometer together a.yaml b.yaml --nodes 0-15 --nodes 16-23+32-39\n",
+     "JOB.yaml", 2, 8, together_flags, run_together},
     {"proxy", "Find a small job that keeps what limits a large one, or judge one",
      "proxy MODEL|FILE... --cluster CLUSTER --gpus N [options]",
      "  ergometer proxy job.yaml --gpus 32 --save small.yaml\n"

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/collection.h"
 #include "cost/network_load.h"
 #include "engine/time/compile.h"
 #include "spec/job/node_groups.h"
@@ -180,6 +181,24 @@ class FabricUse {
   std::vector<DimensionUse> loads_;
 };
 
+/// Adds a role's sends above a tier: their time, and their load times that time. `s_per_byte`: of a
+/// byte that each of its ranks on a node sends, at the cards' line rate.
+void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, UplinkUse& use) {
+  const std::vector<double> times = executions(input, role);
+  for (size_t op = 0; op < times.size(); ++op) {
+    if (times[op] <= 0) continue;
+    const plan::GroupPlacement& where = input.plan.placements[role][op];
+    const plan::FabricLoad load =
+        cost::network_load(input.job.cluster, input.plan.operators[op], where);
+    const auto link = std::ranges::find(load.links, use.tier, &plan::LinkLoad::link);
+    if (link == load.links.end()) continue;
+    const double seconds = cost::traffic(input.plan.operators[op], where).nic_bytes * times[op] *
+                           s_per_byte * load.slowdown();
+    use.busy_s += seconds;
+    use.load += seconds * link->slowdown;
+  }
+}
+
 }  // namespace
 
 std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
@@ -211,6 +230,28 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
                          node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));
   if (input.job.nodes() > 1) fabric.write(step_s, links);
   return links;
+}
+
+std::vector<UplinkUse> uplink_use(const EngineInput& input) {
+  std::vector<UplinkUse> uses;
+  const spec::Cluster& cluster = input.job.cluster;
+  if (input.job.nodes() <= 1 || !cluster.fabric.topology.dimensions.empty()) return uses;
+  const double line_bytes_per_s = base::sum(cluster.node.nics, &spec::Nic::bytes_per_s);
+  const int64_t ranks = input.plan.ranks_per_role, node_gpus = cluster.node.gpus;
+  const auto ranks_on_node = static_cast<double>(std::min<int64_t>(node_gpus, ranks));
+  const auto roles_on_node = static_cast<size_t>(std::max<int64_t>(1, node_gpus / ranks));
+  for (const spec::FabricTier& tier : cluster.fabric.tiers) {
+    UplinkUse busiest{.tier = tier.name}, node{.tier = tier.name};
+    for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+      if (role % roles_on_node == 0) node = {.tier = tier.name};
+      add_uplink_use(input, role, ranks_on_node / line_bytes_per_s, node);
+      if (node.busy_s > busiest.busy_s) busiest = node;
+    }
+    if (busiest.busy_s <= 0) continue;
+    busiest.load /= busiest.busy_s;
+    uses.push_back(busiest);
+  }
+  return uses;
 }
 
 }  // namespace ergometer::engine

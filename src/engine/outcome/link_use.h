@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "engine/time/timeline.h"
@@ -12,5 +13,19 @@ namespace ergometer::engine {
 /// highest mean rate of any single operator. Of a network without a tree of switches also a row a
 /// dimension, of its fullest link.
 std::vector<run::Link> link_use(const EngineInput& input, double step_s);
+
+/// What a job does on the links above one tier of switches.
+struct UplinkUse {
+  std::string_view tier;  ///< its name, the fabric's
+  double busy_s = 0;      ///< of a step, that bytes of the busiest node take on their way
+  /// What its nodes send up meanwhile at the cards' line rate, over what the links carry; above 1
+  /// the links hold the cards up.
+  double load = 0;
+};
+
+/// Tier by tier from below, those that the job's traffic leaves upward; none of a network without a
+/// tree of switches. `busy_s` counts bytes at the line rate, or at what the fullest links leave of
+/// it, and no latency: `busy_s * min(1, load)` is what the links carry over what they could.
+std::vector<UplinkUse> uplink_use(const EngineInput& input);
 
 }  // namespace ergometer::engine

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include "base/collection.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "report/decision/together_output.h"
+#include "report/format.h"
+#include "report/summary/summary_text.h"
+
+namespace ergometer::report {
+namespace {
+
+using together::Feed;
+using together::JobBeside;
+using together::Together;
+
+std::string beside_fact(std::string_view name, const std::string& text) {
+  constexpr size_t kNames = 14;
+  return base::hanging(fmt::format("{:<{}}", name, kNames), text, kWidth);
+}
+
+/// Times that differ by less are told as one.
+bool is_slower(double step_s, double than_s) { return step_s > 1.0005 * than_s; }
+
+std::string jobs_table(const Together& of) {
+  base::Table table(of.has_power ? "<10 >6 >8 >9 >9 >10 >11" : "<10 >6 >8 >9 >9 >10");
+  std::vector<std::string> head = {"Job", "GPUs", "nodes", "alone", "beside", "slower by"};
+  if (of.has_power) head.emplace_back("mean");
+  table.add(head);
+  for (const JobBeside& job : of.jobs) {
+    std::vector<std::string> row = {job.name,
+                                    std::to_string(job.gpus),
+                                    base::cut_to(base::ranges_text(job.nodes), 16),
+                                    base::format_seconds(job.alone_step_s),
+                                    base::format_seconds(job.step_s),
+                                    format_share(job.slower())};
+    if (of.has_power) row.push_back(base::format_si(job.mean_w, "W"));
+    table.add(row);
+  }
+  return table.text(kWidth);
+}
+
+/// Why a job takes longer: where it lies, which may also help, and who sends over the same links.
+std::string reasons(const JobBeside& job, const Together& of) {
+  std::string text;
+  if (is_slower(job.alone_step_s, job.placed_step_s))
+    text = fmt::format("{} shorter for fewer of its nodes share a switch's links than alone",
+                       format_share(1 - job.placed_step_s / job.alone_step_s));
+  if (is_slower(job.placed_step_s, job.alone_step_s))
+    text = fmt::format("{} longer for its nodes lie under more switches than alone",
+                       format_share(job.placed_step_s / job.alone_step_s - 1));
+  const together::TierUse* by = job.slowed_by();
+  if (by == nullptr || !is_slower(job.step_s, job.placed_step_s)) return text;
+  const auto others = base::mapped(by->with, [&](size_t other) { return of.jobs[other].name; });
+  if (!text.empty()) text += ", then ";
+  return text + fmt::format(
+                    "{} longer by {}, on the links above {} switches: it sends {} of the time, "
+                    "and they hold it up {:.2f} times (alone {:.2f})",
+                    format_share(job.step_s / job.placed_step_s - 1), base::listed(others),
+                    by->tier, base::format_percent(by->busy_s / job.step_s), by->load * by->share,
+                    std::max(1.0, by->load));
+}
+
+std::string all_reasons(const Together& of) {
+  if (!of.meets_on_switches)
+    return beside_fact("Network",
+                       "no tree of switches: jobs that lie one behind the other are taken to "
+                       "share no link, which detours of adaptive routing may do");
+  std::string text;
+  for (const JobBeside& job : of.jobs)
+    if (const std::string why = reasons(job, of); !why.empty())
+      text += beside_fact(text.empty() ? "Why" : "", fmt::format("{}: {}", job.name, why));
+  if (text.empty()) return beside_fact("Network", "no job takes links from another");
+  return text + beside_fact("", "assumed: links are shared fairly by nodes, phases are unrelated");
+}
+
+std::string feed_text(const Feed& feed) {
+  const std::string limit = base::format_si(feed.limit_w, "W");
+  if (feed.holds()) return beside_fact("Feed", limit + ": holds, even with all peaks at once");
+  const std::string time =
+      feed.exceeded_fraction > 0
+          ? fmt::format("exceeded {} of the time", base::format_percent(feed.exceeded_fraction))
+          : "exceeded when peaks fall together";
+  return beside_fact(
+      "Feed", fmt::format("{}: {}, by {} at worst; it holds always with {} less at every GPU",
+                          limit, time, base::format_si(feed.excess_w, "W"),
+                          base::format_si(feed.excess_w_per_gpu, "W")));
+}
+
+std::string hall_text(const Together& of) {
+  if (!of.has_power) return beside_fact("Power", "nothing is known of these GPUs' power");
+  std::string text = beside_fact("Mean", base::format_si(of.mean_w, "W") + " at the nodes' plugs");
+  text += beside_fact("Peak, worst",
+                      base::format_si(of.worst_peak_w, "W") + ": all jobs at their peaks at once");
+  text += beside_fact("Peak, likely",
+                      fmt::format("{}: exceeded {} of the time, if their phases are unrelated",
+                                  base::format_si(of.likely_peak_w, "W"),
+                                  base::format_percent(together::kUnlikely)));
+  return of.feed ? text + feed_text(*of.feed) : text;
+}
+
+std::string memory_notes(const Together& of) {
+  std::string text;
+  for (const JobBeside& job : of.jobs)
+    if (!job.fits) text += beside_fact("Memory", job.name + " does not fit into its GPUs");
+  return text;
+}
+
+}  // namespace
+
+std::string together_text(const Together& of) {
+  const std::string nodes = of.cluster_nodes > 0
+                                ? fmt::format("{} of {} nodes", of.nodes(), of.cluster_nodes)
+                                : counted(of.nodes(), "node");
+  return fmt::format("{} on {} ({}), {}\n\n", counted(std::ssize(of.jobs), "job"), of.cluster,
+                     nodes, of.placement) +
+         jobs_table(of) + '\n' + all_reasons(of) + memory_notes(of) + '\n' + hall_text(of);
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,77 @@
+#include "together/together.h"
+
+#include <gtest/gtest.h>
+
+#include "base/test_support.h"
+#include "engine/simulate.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::together {
+namespace {
+
+/// Two nodes of data parallelism on a pod whose leaves join four and pass a fourth of it on.
+NamedJob job_on_pod(const std::string& name, const std::string& gpus) {
+  spec::Settings settings;
+  const auto set = [&](const char* setting, const std::string& value) {
+    settings.set(setting, value, {"test", setting});
+  };
+  set("model", "gpt2");
+  set("cluster",
+      "{extends: hgx-h100, name: pod, fabric: {kind: fat-tree, collectives: ib-400g, tiers: "
+      "[{name: leaf, nodes_below: 4, oversubscription: 4}, {name: spine, nodes_below: 0, "
+      "oversubscription: 1}]}}");
+  set("gpus", gpus);
+  set("global_batch_size", "64");
+  return {name, base::value_of(spec::resolve(settings))};
+}
+
+TEST(Together, JobsThatShareNothingLoseNothing) {
+  const std::vector<NamedJob> jobs = {job_on_pod("a", "32"), job_on_pod("b", "32")};
+  const Together of = base::value_of(play_together(jobs, {}));
+  const run::Run alone =
+      base::value_of(engine::simulate(jobs[0].job, {.kernels = false, .intervals = false}));
+  for (const JobBeside& job : of.jobs) {
+    EXPECT_EQ(job.alone_step_s, alone.performance.step_time_s);
+    EXPECT_EQ(job.step_s, job.alone_step_s);
+    EXPECT_EQ(job.mean_w, alone.power.cluster_mean_w);
+    EXPECT_EQ(job.slowed_by(), nullptr);
+  }
+  EXPECT_EQ(of.mean_w, 2 * alone.power.cluster_mean_w);
+  EXPECT_LE(of.mean_w, of.likely_peak_w);
+  EXPECT_LE(of.likely_peak_w, of.worst_peak_w);
+}
+
+// 64 ranks in a ring over 8 nodes: 63 / 8 / 7 = 1.125 nodes from one to the next, so that of four
+// nodes under a leaf 1.125 send up, over links for one.
+TEST(Together, LoadsAreThoseOfTheBytesThatTheJobSends) {
+  const Together of =
+      base::value_of(play_together({job_on_pod("a", "64"), job_on_pod("b", "64")}, {}));
+  const run::Run alone = base::value_of(
+      engine::simulate(job_on_pod("a", "64").job, {.kernels = false, .intervals = false}));
+  ASSERT_EQ(alone.links.back().kind, "nic");
+  ASSERT_EQ(of.jobs[0].tiers.size(), 1U);
+  const TierUse& leaf = of.jobs[0].tiers.front();
+  EXPECT_NEAR(leaf.load, 1.125, 1e-9);
+  // A node's eight cards send 400 GB/s, and take 1.125 times as long as that.
+  EXPECT_NEAR(leaf.busy_s, 1.125 * alone.links.back().bytes_per_step / 8 / 400e9,
+              1e-6 * leaf.busy_s);
+}
+
+TEST(Together, JobsInTurnsShareTheLeavesLinks) {
+  const std::vector<NamedJob> jobs = {job_on_pod("a", "32"), job_on_pod("b", "32")};
+  const Together of =
+      base::value_of(play_together(jobs, {.placement = Placement::kInterleaved, .feed_w = 1.0}));
+  for (const JobBeside& job : of.jobs) {
+    EXPECT_GT(job.placed_step_s, job.alone_step_s);
+    EXPECT_GT(job.step_s, job.placed_step_s);
+    ASSERT_NE(job.slowed_by(), nullptr);
+    EXPECT_EQ(job.slowed_by()->tier, "leaf");
+  }
+  EXPECT_EQ(of.jobs[0].step_s, of.jobs[1].step_s);
+  EXPECT_FALSE(of.feed->holds());
+  EXPECT_DOUBLE_EQ(of.feed->exceeded_fraction, 1);
+  EXPECT_DOUBLE_EQ(of.feed->excess_w_per_gpu, (of.worst_peak_w - 1) / 64);
+}
+
+}  // namespace
+}  // namespace ergometer::together
