@@ -313,8 +313,17 @@ TEST(LaunchScript, CommandsUnderOtherNames) {
             "32");
   const std::string alias = "alias torchrun='torchrun --nnodes 4'\ntorchrun --nproc_per_node 8";
   EXPECT_EQ(said_by(alias + program, "gpus"), "8");
-  EXPECT_EQ(said_by("shopt -s expand_aliases\n" + alias + program, "gpus"),
-            "run.sh:3: torchrun is an alias, which is not followed; write out what it stands for");
+  EXPECT_EQ(said_by("shopt -s expand_aliases\n" + alias + program, "gpus"), "32");
+  EXPECT_EQ(said_by("#!/bin/sh -e\n" + alias + program, "gpus"), "32");
+  EXPECT_EQ(said_by("#!/bin/bash\n" + alias + program, "gpus"), "8");
+  // Of an inner shell's own.
+  EXPECT_EQ(said_by("#!/bin/sh\nalias torchrun='torchrun --nnodes 4'\nbash -c 'torchrun "
+                    "--nproc_per_node 8" +
+                        program.substr(0, program.size() - 1) + "'\n",
+                    "gpus"),
+            "8");
+  EXPECT_EQ(said_by("#!/usr/bin/env sh\nalias run='torchrun --nnodes $N'\nrun" + program, "gpus"),
+            "run.sh:3: run is an alias, which is not followed; write out what it stands for");
 }
 
 TEST(LaunchScript, XargsPutsWordsIntoTheirPlace) {

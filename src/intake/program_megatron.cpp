@@ -41,7 +41,10 @@ Result<Reading> ProgramReader::megatron() {
                    arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
   choose_attention(reading.settings);
-  count_alone({}, false, reading);
+  if (is_slime_fine_tuning())
+    read_slime(reading);
+  else
+    count_alone({}, false, reading);
   for (const Argument& argument : arguments) {
     if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
     const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
@@ -64,6 +67,45 @@ Result<Reading> ProgramReader::megatron() {
                              deepspeed.leftovers.end());
   }
   return reading;
+}
+
+bool ProgramReader::is_slime_fine_tuning() const {
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (names_[i] == "loss_type" && value_of(i) == "sft_loss") return true;
+  return false;
+}
+
+/// What slime tells Megatron-LM by itself (its set_default_megatron_args): BF16 and the distributed
+/// optimizer always. Sequences lie behind each other as long as they are, and Ray starts a process
+/// on every GPU of its actor.
+void ProgramReader::read_slime(Reading& reading) const {
+  const std::string where = run_.session.where(launch_.line);
+  const spec::Origin own = {where, "slime's way"};
+  reading.settings.erase("precision");  // Megatron-LM's FP32, where no word says another
+  if (!has("fp16")) reading.settings.set("bf16", "true", own);
+  reading.settings.set("zero", "1", own);
+  const bool by_tokens = has("use_dynamic_batch_size");
+  const std::string packed = fmt::format(
+      "{}: slime packs whole sequences, as long as the data's{}; give --seq and --mbs, the mean "
+      "length and how many of them a micro batch takes",
+      where, by_tokens ? ", up to --max-tokens-per-gpu" : "");
+  reading.settings.erase("seq_length");
+  reading.open["seq_length"] = packed;
+  if (by_tokens) reading.settings.erase("micro_batch_size");
+  if (by_tokens) reading.open["micro_batch_size"] = packed;
+  std::array<int64_t, 2> counts = {1, 8};  // its defaults
+  constexpr std::array<const char*, 2> kCounts = {"actor_num_nodes", "actor_num_gpus_per_node"};
+  for (size_t i = 0; i < names_.size(); ++i)
+    for (size_t at = 0; at < counts.size(); ++at)
+      if (names_[i] == kCounts[at]) counts[at] = base::parse_integer(value_of(i)).value_or(0);
+  const bool are_known = std::ranges::all_of(
+      counts, [](int64_t count) { return count > 0 && count <= spec::kMostRanks; });
+  if (are_known)
+    reading.settings.set("gpus", std::to_string(counts[0] * counts[1]),
+                         {where, "--actor-num-nodes x --actor-num-gpus-per-node"});
+  else
+    reading.open["gpus"] = fmt::format(
+        "{}: --actor-num-nodes x --actor-num-gpus-per-node are not known here; give --gpus", where);
 }
 
 /// Transformer Engine's variables take backends away; what is left without both fused ones is the

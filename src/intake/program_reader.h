@@ -140,6 +140,9 @@ class ProgramReader {
   Result<std::optional<Reading>> foundry() const;
   /// The framework of intake/config/fine_tuning.h that the program is of; empty: none.
   bool learns_from_its_answers() const;
+  /// slime on given answers: its loop of generation stands still.
+  bool is_slime_fine_tuning() const;
+  void read_slime(Reading& reading) const;
   std::string_view fine_tuning_program() const;
   Result<spec::FlatYaml> fine_tuning_words() const;
   Result<Reading> fine_tuning(std::string_view framework) const;

@@ -98,6 +98,8 @@ class SwiftWords {
       put(value == "float16" ? "fp16" : value == "float32" ? "no_16" : "bf16", "true");
     } else if (name == "attn_implementation") {
       put(name, value == "flash_attn" ? "flash_attention_2" : value);
+    } else if (name == "quant_method" && value == "bnb") {
+      // What its bits are read as; others stay unknown words.
     } else if (name == "quant_bits") {
       put(value == "8" ? "load_in_8bit" : "load_in_4bit", value == "0" ? "false" : "true");
     } else {
@@ -115,6 +117,9 @@ class SwiftWords {
       by_default("lora_target_modules", "all-linear");
     }
     if (values_.erase("no_16") == 0 && !values_.contains("fp16")) by_default("bf16", "true");
+    if (const auto it = values_.find("load_in_4bit");
+        it != values_.end() && it->second.text == "true")
+      by_default("bnb_4bit_use_double_quant", "true");
     by_default("gradient_checkpointing", "true");
     by_default("per_device_train_batch_size", "1");
     return std::move(values_);

@@ -105,7 +105,10 @@ Result<Reading> ProgramReader::torchtune() const {
   const std::string where = run_.session.where(launch_.line);
   for (size_t i = 1; i < launch_.arguments.size(); ++i) {
     const ShellText& word = launch_.arguments[i];
-    ERGOMETER_TRY(check_word(word, "torchtune"));
+    // Of torchrun's words the counts alone are read: where the nodes meet may be known only there.
+    const std::string& option = names_[i].empty() ? names_[i - 1] : names_[i];
+    const bool idle = !option.empty() && option != "config" && !counts.contains(option);
+    if (!idle) ERGOMETER_TRY(check_word(word, "torchtune"));
     if (ShellUnknowns::in(word.text)) continue;
     const size_t equals = word.text.find('=');
     const std::string value = value_of(i);

@@ -271,6 +271,15 @@ bool is_configuration(FileForm form) {
          form == kMegatronYaml || form == kNanotron || form == kNeox;
 }
 
+/// Scripts on the Trainer put words of their own beside its words, in the same file. Its batch is a
+/// word that no other program has; with the model's, and without sections, it is such a file.
+bool is_surely_trainer(const Reading& reading, const spec::FlatYaml& values) {
+  const bool flat = std::ranges::none_of(
+      values, [](const auto& item) { return base::contains(item.first, "."); });
+  return flat && values.contains("per_device_train_batch_size") &&
+         values.contains("model_name_or_path") && reading.settings.find("model") != nullptr;
+}
+
 /// A few words may look like those of a file that is read: of another program's nearly all others
 /// are unknown, and what the form does by default would be another job.
 Result<void> check_knows_most(const Reading& reading, const std::string& text,
@@ -281,7 +290,7 @@ Result<void> check_knows_most(const Reading& reading, const std::string& text,
   if (unknown < kFewest) return {};
   ERGOMETER_ASSIGN(const spec::FlatYaml values, flatten_either(text, file));
   const auto all = std::ssize(values);
-  if (2 * unknown <= all) return {};
+  if (2 * unknown <= all || is_surely_trainer(reading, values)) return {};
   const auto first =
       std::ranges::find(reading.leftovers, Leftover::Kind::kUnknown, &Leftover::kind);
   return input_error(

@@ -82,6 +82,7 @@ std::string ProgramReader::value_of(size_t word) const {
 
 /// PPO and its relatives: verl, OpenRLHF, NeMo-RL, slime, and the third step of DeepSpeed-Chat.
 bool ProgramReader::learns_from_its_answers() const {
+  if (is_slime_fine_tuning()) return false;
   bool named = false;
   for (const char* way : {"ppo", "grpo"}) {
     const size_t at = launch_.name.find(way);

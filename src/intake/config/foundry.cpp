@@ -133,6 +133,11 @@ class FoundryReader {
   void read_batch() {
     if (!read_.copy_count("max_seq_len", "seq_length"))
       read_.refuse("max_seq_len", "a whole number");
+    // Its collator fills sequences up, by padding or, of packing_ratio, by more texts, over which
+    // attention goes as over one.
+    constexpr const char* kTrims = "train_loader.dataset.allow_pad_trimming";
+    if (read_.flag(kTrims, false) && !read_.has("train_loader.dataset.packing_ratio"))
+      read_.not_modelled(kTrims, kLengthsOfData);
     read_.copy_count("global_train_batch_size", "global_batch_size");
     constexpr const char* kMicro = "device_train_microbatch_size";
     if (!read_.copy_count(kMicro, "micro_batch_size"))

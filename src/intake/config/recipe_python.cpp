@@ -156,6 +156,10 @@ Result<Reading> read_named_recipe(const NamedRecipe& recipe, const std::string& 
           "its model {} is not in the catalog; --model says which one is meant", recipe.name));
   }
   for (const OwnValue& own : kOwnValues) leave_open(recipe, own, reading);
+  // The libraries' recipes leave it off; the makers' fastest configurations, which fill what nobody
+  // says, turn it on for some models.
+  if (reading.settings.find("fsdp") == nullptr)
+    reading.defaults.set("fsdp", "false", {file, "the recipe's default"});
   const auto* tensor = reading.settings.find("tensor_model_parallel_size");
   const auto* stages = reading.settings.find("pipeline_model_parallel_size");
   if (tensor != nullptr && tensor->text != "1")

@@ -14,6 +14,7 @@ namespace ergometer::intake {
 namespace {
 
 constexpr int64_t kMostSummed = 1'000'000'000;
+constexpr int64_t kHowMany = -2;
 
 /// awk's way to say columns, [-F SEPARATOR] '[NR==LINE | /PATTERN/ | $COLUMN=="TEXT"] {print
 /// $COLUMN, $COLUMN}', or the sum of one: '[/PATTERN/] {s+=$COLUMN} END {print s}'.
@@ -22,13 +23,14 @@ struct AwkProgram {
   int64_t line = 0;
   std::optional<int64_t> key_column;  ///< lines of which it is `key`
   std::string key;
-  std::vector<int64_t> columns;  ///< 0: the line; -1: its last
+  std::vector<int64_t> columns;  ///< 0: the line; -1: its last; kHowMany: how many it has
   bool sums = false;
 };
 using AwkTexts = std::map<std::string, std::string, std::less<>>;
 
 std::optional<int64_t> column_number(std::string_view column) {
   if (column == "$NF") return -1;
+  if (column == "NF") return kHowMany;
   const auto number = base::parse_integer(column.starts_with('$') ? column.substr(1) : "");
   return number && *number >= 0 ? std::optional(*number) : std::nullopt;
 }
@@ -176,6 +178,7 @@ std::optional<UtilityResult> shell_awk(
     const std::vector<std::string> columns = awk_columns(line, call->separator);
     const auto text_in = [&](int64_t column) {
       const auto count = static_cast<int64_t>(columns.size());
+      if (column == kHowMany) return std::to_string(line.empty() ? 0 : count);
       const int64_t at = column < 0 ? count : column;
       return column == 0             ? line
              : at > 0 && at <= count ? columns[static_cast<size_t>(at) - 1]

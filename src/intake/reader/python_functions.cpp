@@ -127,6 +127,9 @@ bool python_function(std::string_view name, const PythonCall& call, Value& value
   if (is({"os.path.join", "Path", "pathlib.Path", "PosixPath"})) return value = path_of(call), true;
   if (is({"math.floor", "floor"})) return value = next_whole(call, true), true;
   if (is({"math.ceil", "ceil"})) return value = next_whole(call, false), true;
+  // What is predicted runs on GPUs.
+  if (is({"torch.cuda.is_available", "cuda.is_available"}) && call.items.empty())
+    return value = Json(true), true;
   if (name == "getattr") {
     value = number_format(call);
     return value.has_value();

@@ -132,6 +132,7 @@ TEST(PythonValues, AsksEnvironmentAndCommandLine) {
   EXPECT_EQ(value_of("", "int(os.environ['BATCH'])", start), "16");
   EXPECT_EQ(value_of("", "os.getenv('OTHER', '4')", start), "\"4\"");
   EXPECT_EQ(value_of("", "os.getenv('OTHER')", start), "None");
+  EXPECT_EQ(value_of("", "8 if torch.cuda.is_available() else 1", start), "8");
   EXPECT_EQ(value_of("", "os.environ['OTHER']", start), "?");
   EXPECT_EQ(value_of("", "int(os.environ.get('WORLD_SIZE', 1))", start), "?");
   const std::string parser =

@@ -80,7 +80,7 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
   if (name == "alias") {
     for (const ShellText& word : behind(words, 1))
       if (const size_t equals = word.text.find('='); equals != word.text.npos)
-        state_.aliases.insert(word.text.substr(0, equals));
+        state_.aliases[word.text.substr(0, equals)] = word.text.substr(equals + 1);
     return done();
   }
   if (name == "unalias") {

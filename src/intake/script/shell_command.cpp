@@ -232,12 +232,31 @@ Flow ScriptRunner::run_words(const Words& words, Streams streams) {
   const std::string name = words.front().text;
   if (const auto it = state_.functions.find(name); it != state_.functions.end())
     return call(it->second, words, streams);
-  if (state_.expands_aliases && state_.aliases.contains(name)) {
+  const auto alias = state_.aliases.find(name);
+  if (!state_.expands_aliases || alias == state_.aliases.end())
+    return run_beside_functions(words, streams);
+  const Words meant = alias_words(alias->second, words);
+  if (meant.empty()) {
     session_.fail(
         fmt::format("{} is an alias, which is not followed; write out what it stands for", name));
     return Flow::kExit;
   }
-  return run_beside_functions(words, streams);
+  return run_beside_functions(meant, streams);
+}
+
+/// Plain words in place of the first one. Nothing where they are more than that to the shell: it
+/// reads an alias as a part of the line.
+ScriptRunner::Words ScriptRunner::alias_words(const std::string& text, const Words& words) const {
+  Words meant;
+  for (const std::string& part : base::split(text, ' '))
+    if (!part.empty()) meant.push_back({part, words.front().line});
+  const bool plain = text.find_first_of("$`'\"\\;&|<>(){}*?[~#\t\n\x01") == text.npos;
+  if (!plain || meant.empty() || base::contains(meant.front().text, "=")) return {};
+  const std::string& first = meant.front().text;
+  const bool again = first != words.front().text && state_.aliases.contains(first);
+  if (again || state_.functions.contains(first)) return {};
+  meant.insert(meant.end(), words.begin() + 1, words.end());
+  return meant;
 }
 
 Flow ScriptRunner::run_beside_functions(const Words& words, Streams streams) {

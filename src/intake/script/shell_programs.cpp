@@ -253,6 +253,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   in_copy(streams, [&] {
     if (inner.elsewhere.empty()) keep_exported();
     state_.functions.clear();
+    state_.aliases.clear();
     state_.no_globs = state_.null_globs = state_.any_case = state_.stops_at_error = false;
     state_.arguments = behind(words, inner.arguments);
     if (!inner.elsewhere.empty()) hide_variables(inner.elsewhere, words);

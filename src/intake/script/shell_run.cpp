@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/shell/shell_condition.h"
 #include "intake/shell/shell_merge.h"
@@ -17,12 +18,23 @@ using NodeKind = ShellNode::Kind;
 
 constexpr int64_t kMostSteps = 200'000;
 
+/// "#!/bin/sh -e", "#!/usr/bin/env dash": POSIX's shell, whatever shell sh is.
+bool is_posix_shell(const std::string& text) {
+  std::string first = text.substr(0, text.find_first_of("\r\n"));
+  if (!first.starts_with("#!")) return false;
+  std::ranges::replace(first, '/', ' ');
+  const std::vector<std::string> words = base::split(first, ' ');
+  return base::contains(words, "sh") || base::contains(words, "dash");
+}
+
 }  // namespace
 
 void ScriptRunner::run_text(const std::string& text, const std::string& file) {
   std::string input, output;
   Streams streams = {&input, &output};
   printed_ = &output;
+  // In scripts as well, which bash alone does not.
+  state_.expands_aliases = is_posix_shell(text);
   run_file(text, file, streams);
   run_exit_trap(streams);
 }

@@ -80,9 +80,9 @@ struct ShellState {
   bool any_case = false;         ///< shopt -s nocasematch
   bool last_pipes = false;       ///< shopt -s lastpipe: the last part of a pipeline is this shell
   bool stops_at_error = false;   ///< set -e
-  bool expands_aliases = false;  ///< shopt -s expand_aliases: scripts do not by themselves
-  std::set<std::string, std::less<>> aliases;
-  std::string exit_trap;  ///< what runs at the end of this shell
+  bool expands_aliases = false;  ///< shopt -s expand_aliases, or sh: bash's scripts do not else
+  std::map<std::string, std::string, std::less<>> aliases;  ///< name to what it stands for
+  std::string exit_trap;                                    ///< what runs at the end of this shell
   /// The first file that `source` did not find: what it sets is not known from there on.
   std::string missing_source;
 };
