@@ -176,8 +176,10 @@ std::string way_of(const spec::Job& job, const Heaviest& heavy) {
   const plan::LinkLoad* link = load.fullest();
   const bool plain = spec::has_tiers(fabric.kind) && fabric.planes.count == 1;
   if (plain || link == nullptr || link->slowdown <= 1) return "over the network";
-  return fmt::format("over the network, {:.2g} times as long as its cards take: {} links of the {}",
-                     link->slowdown, link->link, spec::to_word(fabric.kind));
+  return fmt::format(
+      "over the network, {:.2g} times as long as its cards take: {} links of the {}",
+      link->slowdown, link->link,
+      fabric.kind == spec::FabricKind::kOptical ? "optical network" : spec::to_word(fabric.kind));
 }
 
 /// Why ranks come to a collective at different times, as far as the job says.
