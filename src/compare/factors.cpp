@@ -76,6 +76,10 @@ std::string text_of(const std::vector<spec::FabricTier>& tiers) {
 /// "16 of 1 at 50 GB/s, 4 of 16 at 25 GB/s, adaptive": sizes, nodes behind a link, its rate.
 std::string text_of(const spec::Topology& topology) {
   constexpr double kGiga = 1e9;
+  if (const spec::Circuits& it = topology.circuits; it.degree > 0)
+    return fmt::format("{} circuits at {} GB/s, made every {} in {} s, {} s a hop", it.degree,
+                       base::shortest(it.link_bytes_per_s / kGiga), to_word(it.when),
+                       base::shortest(it.reconfiguration_s), base::shortest(topology.hop_s));
   if (topology.dimensions.empty()) return "tree";
   std::string text;
   for (const spec::Dimension& it : topology.dimensions)
@@ -83,6 +87,10 @@ std::string text_of(const spec::Topology& topology) {
                         base::shortest(it.link_bytes_per_s / kGiga));
   return fmt::format("{}{}{}, {} s a hop", text, to_word(topology.routing),
                      topology.wraparound ? "" : ", open", base::shortest(topology.hop_s));
+}
+
+std::string text_of(const spec::Planes& planes) {
+  return fmt::format("{}, {} down{}", planes.count, planes.down, planes.spray ? ", sprayed" : "");
 }
 
 #define ERGOMETER_FIELD(name, path)                                     \
@@ -172,7 +180,8 @@ std::vector<Factor> machine_factors() {
          [](Cluster& to, const Cluster& from) { to.node.nics = from.node.nics; }},
         ERGOMETER_FIELD("fabric", fabric.kind),
         ERGOMETER_FIELD("tiers", fabric.tiers),
-        ERGOMETER_FIELD("topology", fabric.topology)},
+        ERGOMETER_FIELD("topology", fabric.topology),
+        ERGOMETER_FIELD("planes", fabric.planes)},
        of_network},
   };
 }

@@ -12,11 +12,10 @@ plan::Pattern pattern_of(const workload::Operator& op) {
 
 }  // namespace
 
-plan::FabricLoad network_load(const spec::Cluster& cluster, const workload::Operator& op,
+plan::FabricLoad network_load(const spec::Job& job, const workload::Operator& op,
                               const plan::GroupPlacement& where) {
   if (where.nodes <= 1) return {};
-  return plan::fabric_load(cluster, pattern_of(op),
-                           {static_cast<double>(where.nodes), where.node_stride, where.tiers});
+  return plan::fabric_load(job.cluster, pattern_of(op), plan::group_on_fabric(job, where));
 }
 
 }  // namespace ergometer::cost

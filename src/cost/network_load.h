@@ -8,7 +8,7 @@ namespace ergometer::cost {
 
 /// What a collective puts on the links between switches for each byte that every node sends while
 /// all groups of its kind communicate; nothing where its group stays inside a domain.
-plan::FabricLoad network_load(const spec::Cluster& cluster, const workload::Operator& op,
+plan::FabricLoad network_load(const spec::Job& job, const workload::Operator& op,
                               const plan::GroupPlacement& where);
 
 }  // namespace ergometer::cost

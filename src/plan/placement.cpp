@@ -77,16 +77,17 @@ int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
 
 /// Sets what the fabric's own links leave to groups that reach `tiers` tiers. `neighbours`: whether
 /// its members are a ring or send to the next stage.
-void place_on_fabric(const spec::Cluster& cluster, Pattern neighbours, double members,
-                     double stride, GroupPlacement& placement) {
+void place_on_fabric(const spec::Job& job, Pattern neighbours, double stride,
+                     GroupPlacement& placement) {
+  const spec::Cluster& cluster = job.cluster;
   placement.node_stride = stride;
-  const FabricGroup group{members, stride, placement.tiers};
+  const FabricGroup group = group_on_fabric(job, placement);
   const FabricLoad ring = fabric_load(cluster, neighbours, group),
                    exchange = fabric_load(cluster, Pattern::kAllToAll, group);
   placement.ring_uplink = placement.tree_uplink = ring.slowdown();
   placement.exchange_uplink = exchange.slowdown();
   const spec::Topology& topology = cluster.fabric.topology;
-  if (topology.dimensions.empty()) return;
+  if (spec::has_tiers(cluster.fabric.kind)) return;
   const FabricLoad tree = fabric_load(cluster, Pattern::kTree, group);
   placement.tree_uplink = tree.slowdown();
   placement.ring_hop_s = ring.hops_beyond_first() * topology.hop_s;
@@ -123,7 +124,7 @@ std::pair<int64_t, int64_t> beside(const spec::Job& job, const Site& site, int64
 class Groups {
  public:
   Groups(const spec::Job& job, int64_t first, int64_t count, RankGroup group)
-      : cluster_(job.cluster), site_(job), group_(group) {
+      : job_(job), cluster_(job.cluster), site_(job), group_(group) {
     ERGOMETER_CHECK(count % group.size == 0, "groups tile the ranks");
     std::tie(first_, count_) = beside(job, site_, first, count);
     own_ = static_cast<size_t>((first - first_) / group.size);
@@ -152,8 +153,7 @@ class Groups {
       const auto members = static_cast<double>(worst->domains);
       const double reach = static_cast<double>((group_.size - 1) * group_.stride) /
                            static_cast<double>(site_.gpus_per_node);
-      place_on_fabric(cluster_, Pattern::kRing, members, std::max(1.0, reach / (members - 1)),
-                      placement);
+      place_on_fabric(job_, Pattern::kRing, std::max(1.0, reach / (members - 1)), placement);
       if (cluster_.fabric.kind == spec::FabricKind::kRailOnly)
         cross_rails(static_cast<size_t>(worst - groups_.data()), placement);
     }
@@ -267,6 +267,7 @@ class Groups {
     group.in_domain_bytes_per_s = 0;
   }
 
+  const spec::Job& job_;
   const spec::Cluster& cluster_;
   Site site_;
   int64_t first_ = 0, count_ = 0;   ///< ranks, with those beside
@@ -340,6 +341,17 @@ RankGroup rank_group(const spec::Job& job, GroupKind kind) {
   ERGOMETER_CHECK(false, "every kind of group is listed");
 }
 
+FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where) {
+  const auto members = static_cast<double>(where.nodes), size = static_cast<double>(where.size);
+  FabricGroup group{members, where.node_stride, where.tiers};
+  group.nodes = job.nodes();
+  group.stages = job.parallelism.pp;
+  group.flows = size - size / members;
+  if (!job.cluster.node.nics.empty())
+    group.flows *= static_cast<double>(job.cluster.node.nics.front().gpus.size());
+  return group;
+}
+
 GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
   const int64_t stages = job.parallelism.pp, ranks = job.stage_ranks();
   const RankGroup group = rank_group(job, kind);
@@ -387,7 +399,7 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
   }
   const double distance = std::abs(static_cast<double>((peer - stage) * ranks)) /
                           static_cast<double>(site.gpus_per_node);
-  place_on_fabric(job.cluster, Pattern::kSend, 2, std::max(1.0, distance), placement);
+  place_on_fabric(job, Pattern::kSend, std::max(1.0, distance), placement);
   ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
   return placement;
 }

@@ -48,6 +48,10 @@ struct GroupPlacement {
   double ring_crosses_rails = 0, exchange_crosses_rails = 0;
 };
 
+struct FabricGroup;
+/// How the fabric sees a group: by its `nodes`, `size`, `node_stride` and `tiers`.
+FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where);
+
 GroupPlacement placement(const spec::Job& job, workload::GroupKind kind, int64_t stage);
 
 /// The link between `stage` and `peer` (a pipeline neighbour): size 2, worst pair of ranks.

@@ -224,6 +224,11 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   const double host_s = job.software.parameters.value_or("step.fixed", 0) +
                         adapters * job.software.parameters.value_or("host.adapter", 0);
   if (host_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_step", host_s)));
+  const spec::Circuits& circuits = job.cluster.fabric.topology.circuits;
+  const bool anew = circuits.when == spec::Reconfigure::kStep && job.nodes() > 1;
+  if (anew && circuits.reconfiguration_s > 0)
+    writer.op(Stream::kCompute,
+              operators.add(host_work(kReconfiguration, circuits.reconfiguration_s)));
 }
 
 }  // namespace ergometer::plan

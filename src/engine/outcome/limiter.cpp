@@ -169,14 +169,17 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
 }
 
 /// Over what a collective goes, and what of a network without a tree of switches holds it up.
-std::string way_of(const spec::Cluster& cluster, const Heaviest& heavy) {
+std::string way_of(const spec::Job& job, const Heaviest& heavy) {
   if (heavy.where->nodes <= 1) return "inside the scale-up domain";
-  const plan::FabricLoad load = cost::network_load(cluster, *heavy.op, *heavy.where);
+  const spec::Fabric& fabric = job.cluster.fabric;
+  const plan::FabricLoad load = cost::network_load(job, *heavy.op, *heavy.where);
   const plan::LinkLoad* link = load.fullest();
-  if (cluster.fabric.topology.dimensions.empty() || link == nullptr || link->slowdown <= 1)
-    return "over the network";
-  return fmt::format("over the network, {:.2g} times as long as its cards take: {} links of the {}",
-                     link->slowdown, link->link, spec::to_word(cluster.fabric.kind));
+  const bool plain = spec::has_tiers(fabric.kind) && fabric.planes.count == 1;
+  if (plain || link == nullptr || link->slowdown <= 1) return "over the network";
+  return fmt::format(
+      "over the network, {:.2g} times as long as its cards take: {} links of the {}",
+      link->slowdown, link->link,
+      fabric.kind == spec::FabricKind::kOptical ? "optical network" : spec::to_word(fabric.kind));
 }
 
 /// Why ranks come to a collective at different times, as far as the job says.
@@ -200,7 +203,7 @@ Loss exposed(const EngineInput& input, double seconds, double step_s, Collective
                                  late_ranks(input.job))};
   return {seconds, fmt::format("exposed {} {:.1f} % of the step: mostly {}, {}", words,
                                100 * seconds / step_s, group_words(heavy.op->group),
-                               way_of(input.job.cluster, heavy))};
+                               way_of(input.job, heavy))};
 }
 
 /// A stage's own compute in a step, s.

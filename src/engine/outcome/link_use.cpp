@@ -7,6 +7,7 @@
 #include "base/collection.h"
 #include "cost/network_load.h"
 #include "engine/time/compile.h"
+#include "spec/job/circuits.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -135,19 +136,19 @@ class FabricUse {
  public:
   explicit FabricUse(const EngineInput& input)
       : input_(input),
+        dimensions_(spec::dimensions_of(input.job)),
         ranks_on_node_(static_cast<double>(
             std::min<int64_t>(input.job.cluster.node.gpus, input.plan.ranks_per_role))),
         roles_on_node_(static_cast<size_t>(
             std::max<int64_t>(1, input.job.cluster.node.gpus / input.plan.ranks_per_role))) {
-    for (const spec::Dimension& it : input.job.cluster.fabric.topology.dimensions)
-      loads_.push_back({.dimension = &it});
+    for (const spec::Dimension& it : dimensions_) loads_.push_back({.dimension = &it});
   }
 
   /// Adds up the roles whose ranks share a node; of nodes only the busiest counts.
   void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
     if (loads_.empty() || sent.nic_bytes <= 0) return;
-    const plan::FabricLoad load = cost::network_load(input_.job.cluster, input_.plan.operators[op],
-                                                     input_.plan.placements[role][op]);
+    const plan::FabricLoad load =
+        cost::network_load(input_.job, input_.plan.operators[op], input_.plan.placements[role][op]);
     for (DimensionUse& use : loads_) {
       const auto link = std::ranges::find(load.links, std::string_view(use.dimension->name),
                                           &plan::LinkLoad::link);
@@ -176,6 +177,7 @@ class FabricUse {
     double busiest_bytes = 0;
   };
   const EngineInput& input_;
+  std::vector<spec::Dimension> dimensions_;
   double ranks_on_node_;
   size_t roles_on_node_;
   std::vector<DimensionUse> loads_;
@@ -188,8 +190,7 @@ void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, Up
   for (size_t op = 0; op < times.size(); ++op) {
     if (times[op] <= 0) continue;
     const plan::GroupPlacement& where = input.plan.placements[role][op];
-    const plan::FabricLoad load =
-        cost::network_load(input.job.cluster, input.plan.operators[op], where);
+    const plan::FabricLoad load = cost::network_load(input.job, input.plan.operators[op], where);
     const auto link = std::ranges::find(load.links, use.tier, &plan::LinkLoad::link);
     if (link == load.links.end()) continue;
     const double seconds = cost::traffic(input.plan.operators[op], where).nic_bytes * times[op] *

@@ -95,7 +95,14 @@ void lay_on_network(Random& random, spec::FabricKind kind, spec::Job& job) {
   fabric.topology.wraparound = random.below(2) == 0;
   fabric.topology.hop_s = random.of<double>({0, 1e-6});
   using enum spec::FabricKind;
-  if (kind != kDragonfly && kind != kTorus && kind != kHyperX) return;
+  if (has_tiers(kind)) fabric.planes = {random.of<int64_t>({1, 2, 4}), 0, random.below(2) == 0};
+  if (fabric.planes.count > 2) fabric.planes.down = random.below(3);
+  if (kind == kOptical)
+    fabric.topology.circuits = {
+        random.of<int64_t>({1, 2, 3, 4, 8}), random.real(5e9, 50e9),
+        random.of<spec::Reconfigure>({spec::Reconfigure::kJob, spec::Reconfigure::kStep}),
+        random.of<double>({0, 1e-3})};
+  if (has_tiers(kind) || kind == kOptical) return;
   int64_t step = kind == kTorus ? 1 : random.of<int64_t>({1, 2, 4});
   const int64_t unit = step;
   fabric.tiers = {{"switch", step, 1}};
@@ -226,7 +233,7 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
 }
 
 TEST(Agreement, SweepAndEventsAgreeOnNetworksOfEveryKind) {
-  constexpr int64_t kKinds = static_cast<int64_t>(spec::FabricKind::kHyperX) + 1;
+  constexpr int64_t kKinds = static_cast<int64_t>(spec::FabricKind::kOptical) + 1;
   std::set<std::string> held_up;  // kinds with a collective that their own links or rails hold up
   for (uint64_t seed = 0; seed < 500 && !testing::Test::HasFailure(); ++seed) {
     const auto kind = static_cast<spec::FabricKind>(seed % kKinds);
@@ -237,7 +244,9 @@ TEST(Agreement, SweepAndEventsAgreeOnNetworksOfEveryKind) {
         if (where.ring_uplink > 1 || where.exchange_uplink > 1 || where.ring_crosses_rails > 0)
           held_up.insert(std::string(spec::to_word(kind)));
   }
-  EXPECT_EQ(held_up, (std::set<std::string>{"dragonfly", "hyperx", "rail-only", "torus"}));
+  EXPECT_EQ(held_up,
+            (std::set<std::string>{"dragonfly", "fat-tree", "hyperx", "optical", "rail-only",
+                                   "rail-optimized", "single-switch", "torus"}));
 }
 
 TEST(Agreement, SweepAndEventsAgreeOnUnlikeNodes) {

@@ -20,6 +20,15 @@
 //   ...,
 //     up as much as down: the sum over levels j of 2^-(j+1) send(s 2^j), on a torus half of it
 //
+//   circuits           ring, of all nodes of a dimension: 1 / e, one ring a link of its e
+//     anything else goes by the shortest ways (network/circulant.cpp): to the next stage 1 where a
+//     circuit leads there; all-to-all within the dimension (m - |j|) / m^2 * M/(M-1) to the member
+//     j away; half of a ring of fewer nodes each way round, its end going back to its start; a tree
+//     as on a torus
+//   planes             L of P are up: 1/L of what a card sends on its ports to each, a P-th of its
+//     rate, so that it takes P / L as long, and so do uplinks; f messages at a time that are not
+//     cut over planes: 1 / min(f, L). That they lie evenly on planes is assumed
+//
 // In a dragonfly what leaves a group takes a link inside it on either side, and one on a detour in
 // the group between; gateways lie evenly: 2 or 3 * u * (share that leaves) / k bytes, beside what
 // stays in the group.
@@ -34,8 +43,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/collection.h"
+#include "plan/network/circulant.h"
+#include "spec/job/circuits.h"
 
 namespace ergometer::plan {
 namespace {
@@ -76,13 +88,15 @@ class Load {
  public:
   Load(const spec::Cluster& cluster, const FabricGroup& group)
       : fabric_(cluster.fabric),
+        lines_(spec::dimensions_of(cluster.fabric, group.nodes, group.stages)),
         group_(group),
         node_bytes_per_s_(
             base::sum(cluster.node.nics, [](const spec::Nic& nic) { return nic.bytes_per_s; })) {}
 
   FabricLoad of(Pattern pattern) const {
     if (pattern == Pattern::kTree) return tree();
-    return fabric_.topology.dimensions.empty() ? uplinks(pattern) : direct(pattern);
+    if (fabric_.kind == FabricKind::kOptical) return circuits(pattern);
+    return lines_.empty() ? uplinks(pattern) : direct(pattern);
   }
 
  private:
@@ -105,22 +119,73 @@ class Load {
 
   FabricLoad direct(Pattern pattern) const {
     FabricLoad load;
-    const std::vector<Dimension>& lines = fabric_.topology.dimensions;
-    for (size_t i = 0; i < lines.size(); ++i) {
-      const Extent extent = reaches(group_, i) ? extent_of(lines[i], group_) : Extent{};
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      const Extent extent = reaches(group_, i) ? extent_of(lines_[i], group_) : Extent{};
       if (extent.stride == 0) continue;
       if (fabric_.kind == FabricKind::kTorus) {
-        load.links.push_back(loaded(lines[i], ring(pattern, lines[i], extent)));
-        load.hops += hops(pattern, lines[i], extent);
+        load.links.push_back(loaded(lines_[i], ring(pattern, lines_[i], extent)));
+        load.hops += hops(pattern, lines_[i], extent);
         continue;
       }
-      const Mesh way = mesh(pattern, lines[i], extent);
-      load.links.push_back(loaded(lines[i], way.bytes));
+      const Mesh way = mesh(pattern, lines_[i], extent);
+      load.links.push_back(loaded(lines_[i], way.bytes));
       load.hops += way.detours ? 2 : 1;
       if (fabric_.kind == FabricKind::kDragonfly && i == 1)
         add_ways_to_gateways(pattern, extent, way.detours, load);
     }
     return load;
+  }
+
+  /// Where a job's circuits lead to. A group is in one stage unless it reaches into the next.
+  FabricLoad circuits(Pattern pattern) const {
+    FabricLoad load;
+    std::vector<Extent> extents;
+    for (const Dimension& line : lines_) {
+      const bool within = (group_.members - 1) * group_.stride < static_cast<double>(line.step);
+      extents.push_back(within ? Extent{} : extent_of(line, group_));
+    }
+    const auto spanned = static_cast<double>(
+        std::ranges::count_if(extents, [](const Extent& it) { return it.stride > 0; }));
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      const Dimension& line = lines_[i];
+      if (extents[i].stride == 0) continue;
+      Circulant::Carried carried{1 / spanned / static_cast<double>(line.links), 1 / spanned};
+      const bool rings = extents[i].members == static_cast<double>(line.size);
+      if (pattern != Pattern::kRing || !rings) carried = forwarded(pattern, line, extents[i]);
+      load.links.push_back(loaded(line, carried.bytes));
+      load.hops += carried.hops;
+    }
+    return load;
+  }
+
+  /// What goes over circuits between nodes that no ring of theirs need join.
+  Circulant::Carried forwarded(Pattern pattern, const Dimension& line, const Extent& extent) const {
+    const Circulant circuits(line.size, ring_strides(line.size, line.links));
+    const auto m = static_cast<int64_t>(extent.members),
+               apart = static_cast<int64_t>(extent.distance);
+    std::vector<double> bytes(static_cast<size_t>(line.size), 0);
+    const auto send = [&](int64_t members_on, double share) {
+      const int64_t to = (members_on * apart % line.size + line.size) % line.size;
+      bytes[static_cast<size_t>(to)] += share;
+    };
+    if (pattern == Pattern::kSend) {  // forward, or back
+      const auto way = [&](int64_t members_on) {
+        std::ranges::fill(bytes, 0);
+        send(members_on, 1);
+        return circuits.carry(bytes);
+      };
+      const Circulant::Carried there = way(1), back = way(-1);
+      return {std::max(there.bytes, back.bytes), std::max(there.hops, back.hops)};
+    }
+    for (int64_t on = 1 - m; on < m; ++on) {
+      const double pairs = static_cast<double>(m - std::abs(on)) / extent.members;
+      const bool neighbour = std::abs(on) == 1, ends = std::abs(on) == m - 1;
+      if (pattern == Pattern::kAllToAll)
+        send(on, pairs / extent.members * exchanged());
+      else
+        send(on, 0.5 * ((neighbour ? pairs : 0) + (ends ? pairs : 0)));
+    }
+    return circuits.carry(std::move(bytes));
   }
 
   LinkLoad loaded(const Dimension& line, double bytes) const {
@@ -146,10 +211,9 @@ class Load {
   /// Groups of a dragonfly among which an exchange divides what a switch sends, where `line` joins
   /// the switches of one.
   double groups_beside(const Dimension& line) const {
-    const std::vector<Dimension>& lines = fabric_.topology.dimensions;
-    if (fabric_.kind != FabricKind::kDragonfly || &line != lines.data() || !reaches(group_, 1))
+    if (fabric_.kind != FabricKind::kDragonfly || &line != lines_.data() || !reaches(group_, 1))
       return 1;
-    return extent_of(lines[1], group_).members;
+    return extent_of(lines_[1], group_).members;
   }
 
   bool closed(const Dimension& line, const Extent& extent) const {
@@ -175,9 +239,8 @@ class Load {
 
   double spanned() const {
     double dimensions = 0;
-    for (size_t i = 0; i < fabric_.topology.dimensions.size(); ++i)
-      if (reaches(group_, i) && extent_of(fabric_.topology.dimensions[i], group_).stride > 0)
-        ++dimensions;
+    for (size_t i = 0; i < lines_.size(); ++i)
+      if (reaches(group_, i) && extent_of(lines_[i], group_).stride > 0) ++dimensions;
     return dimensions;
   }
 
@@ -191,8 +254,7 @@ class Load {
   /// Inside a dragonfly's groups, what leaves and enters them, or passes them on a detour.
   void add_ways_to_gateways(Pattern pattern, const Extent& groups, bool detours,
                             FabricLoad& load) const {
-    const Dimension &local = fabric_.topology.dimensions[0],
-                    &global = fabric_.topology.dimensions[1];
+    const Dimension &local = lines_[0], &global = lines_[1];
     if (local.size < 2) return;
     const auto step = static_cast<double>(global.step);
     const double leaving = pattern == Pattern::kAllToAll ? (1 - 1 / groups.members) * exchanged()
@@ -208,7 +270,9 @@ class Load {
     FabricLoad sum;
     sum.levels = 0;
     FabricGroup level = group_;
-    double share = fabric_.kind == FabricKind::kTorus ? 0.25 : 0.5;
+    const bool both_ways =
+        fabric_.kind == FabricKind::kTorus || fabric_.kind == FabricKind::kOptical;
+    double share = both_ways ? 0.25 : 0.5;
     for (double reach = 1; reach < group_.members; reach *= 2) {
       const Load edges(*this, level);
       const FabricLoad sent = edges.of(Pattern::kSend);
@@ -222,7 +286,10 @@ class Load {
   }
 
   Load(const Load& other, const FabricGroup& group)
-      : fabric_(other.fabric_), group_(group), node_bytes_per_s_(other.node_bytes_per_s_) {}
+      : fabric_(other.fabric_),
+        lines_(other.lines_),
+        group_(group),
+        node_bytes_per_s_(other.node_bytes_per_s_) {}
 
   static void add(const LinkLoad& link, double share, FabricLoad& sum) {
     auto found = std::ranges::find(sum.links, link.link, &LinkLoad::link);
@@ -232,9 +299,20 @@ class Load {
   }
 
   const spec::Fabric& fabric_;
+  std::vector<Dimension> lines_;
   FabricGroup group_;
   double node_bytes_per_s_;
 };
+
+/// What planes leave of a card to a message, and of uplinks to all.
+void divide_planes(const spec::Planes& planes, Pattern pattern, double flows, FabricLoad& load) {
+  if (planes.count == 1) return;
+  const auto count = static_cast<double>(planes.count), up = static_cast<double>(planes.up());
+  for (LinkLoad& link : load.links) link.slowdown *= count / up;
+  const bool apart = !planes.spray && (pattern == Pattern::kSend || pattern == Pattern::kAllToAll);
+  const double used = apart ? std::min(up, std::max(1.0, flows)) : up;
+  load.links.push_back({"plane", 1 / used, count / used});
+}
 
 }  // namespace
 
@@ -249,7 +327,9 @@ double FabricLoad::slowdown() const {
 }
 
 FabricLoad fabric_load(const spec::Cluster& cluster, Pattern pattern, const FabricGroup& group) {
-  return Load(cluster, group).of(pattern);
+  FabricLoad load = Load(cluster, group).of(pattern);
+  divide_planes(cluster.fabric.planes, pattern, group.flows, load);
+  return load;
 }
 
 }  // namespace ergometer::plan

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "spec/job/cluster.h"
@@ -16,14 +16,21 @@ enum class Pattern { kRing, kTree, kAllToAll, kSend };
 /// belong to groups alike, which communicate at the same time.
 struct FabricGroup {
   double members = 1, stride = 1;
-  int64_t tiers = 0;  ///< switch tiers that its traffic climbs, counted from 1
+  int64_t tiers = 0;              ///< switch tiers that its traffic climbs, counted from 1
+  int64_t nodes = 1, stages = 1;  ///< of the job, to which circuits are fitted
+  /// Messages that leave through one card at a time where not all its channels carry one
+  /// collective: to all others outside the domain, from all GPUs of the card; to the next stage 1
+  /// for each of these.
+  double flows = 1;
 };
 
 /// The fullest link of one kind.
 struct LinkLoad {
-  std::string_view link;  ///< the name of its dimension; of uplinks that of the tier below them
-  double bytes = 0;       ///< that it carries for each byte that every node sends
-  double slowdown = 0;    ///< times the nodes' line rate over its own: how far it holds them up
+  /// The name of its dimension; of uplinks that of the tier below them; "plane" of a card's ports
+  /// to one of several planes.
+  std::string link;
+  double bytes = 0;     ///< that it carries for each byte that every node sends
+  double slowdown = 0;  ///< times the nodes' line rate over its own: how far it holds them up
 };
 
 struct FabricLoad {

@@ -59,6 +59,14 @@ spec::Cluster hyperx(Routing routing) {
   return cluster;
 }
 
+/// Nodes with four links of a quarter of their cards' rate into circuit switches.
+spec::Cluster optical(int64_t degree = 4) {
+  spec::Cluster cluster = cluster_of(FabricKind::kOptical);
+  cluster.fabric.topology.circuits.degree = degree;
+  cluster.fabric.topology.circuits.link_bytes_per_s = 25e9;
+  return cluster;
+}
+
 double bytes_on(const FabricLoad& load, std::string_view name) {
   for (const LinkLoad& link : load.links)
     if (link.link == name) return link.bytes;
@@ -181,6 +189,99 @@ TEST(FabricLoad, AHyperXIsAFullMeshAlongEveryDimension) {
   };
   EXPECT_NEAR(send(Routing::kMinimal), 2, 1e-12);
   EXPECT_NEAR(send(Routing::kAdaptive), 4.0 / 3, 1e-12);
+}
+
+TEST(FabricLoad, CircuitsJoinAJobsNodesInRings) {
+  // 12 nodes, strides 1, 5, 7, 11: four rings, a quarter of the bytes on each, as fast as cards.
+  const FabricGroup all{.members = 12, .nodes = 12};
+  const FabricLoad ring = fabric_load(optical(), Pattern::kRing, all);
+  EXPECT_NEAR(bytes_on(ring, "circuit"), 0.25, 1e-12);
+  EXPECT_NEAR(ring.slowdown(), 1, 1e-12);
+  EXPECT_EQ(ring.hops_beyond_first(), 0);
+  // 20 hops to 11 others over four links.
+  const FabricLoad exchange = fabric_load(optical(), Pattern::kAllToAll, all);
+  EXPECT_NEAR(bytes_on(exchange, "circuit"), 20.0 / 44, 1e-12);
+  EXPECT_EQ(exchange.hops, 3);
+  // A tree: 1 away direct; 2 (1 + 1, 7 + 7), 4 (5 + 11) and 8 (1 + 7) away over two links, a byte
+  // on the fullest each. Half of that is up, half down: 1/4 + 1/8 + 1/16 + 1/32.
+  const FabricLoad tree = fabric_load(optical(), Pattern::kTree, all);
+  EXPECT_NEAR(bytes_on(tree, "circuit"), 15.0 / 32, 1e-12);
+  EXPECT_EQ(tree.levels, 4);
+  EXPECT_EQ(tree.hops, 7);
+}
+
+TEST(FabricLoad, CircuitsOfAPipelineLeadFromStageToStage) {
+  // Four stages of three nodes: two links in rings of three, two to the stages before and behind.
+  const auto load = [](Pattern pattern, double members, double stride) {
+    return fabric_load(optical(), pattern,
+                       {.members = members, .stride = stride, .nodes = 12, .stages = 4});
+  };
+  EXPECT_NEAR(bytes_on(load(Pattern::kRing, 3, 1), "ring"), 0.5, 1e-12);
+  EXPECT_EQ(load(Pattern::kRing, 3, 1).links.size(), 1u);
+  EXPECT_NEAR(bytes_on(load(Pattern::kAllToAll, 3, 1), "ring"), 0.5, 1e-12);  // each direct
+  EXPECT_EQ(bytes_on(load(Pattern::kSend, 2, 3), "stage"), 1);
+  EXPECT_EQ(load(Pattern::kSend, 2, 3).hops, 1);
+  EXPECT_EQ(load(Pattern::kSend, 2, 3).slowdown(), 4);
+  EXPECT_EQ(bytes_on(load(Pattern::kSend, 2, 9), "stage"), 1);  // the last one's to the first
+  // Two stages on: half of it by either way, both over two links.
+  EXPECT_EQ(load(Pattern::kSend, 2, 6).hops, 2);
+  EXPECT_EQ(bytes_on(load(Pattern::kSend, 2, 6), "stage"), 1);
+  // Two stages are joined by all links for stages, and all nodes by links of both kinds.
+  const FabricLoad two =
+      fabric_load(optical(), Pattern::kSend, {.members = 2, .stride = 6, .nodes = 12, .stages = 2});
+  EXPECT_EQ(bytes_on(two, "stage"), 0.5);
+  EXPECT_NEAR(bytes_on(load(Pattern::kRing, 12, 1), "ring"), 0.25, 1e-12);
+  EXPECT_NEAR(bytes_on(load(Pattern::kRing, 12, 1), "stage"), 0.25, 1e-12);
+  // A single link a node is one ring: three nodes on over three links, and back over nine.
+  const FabricLoad one = fabric_load(optical(1), Pattern::kSend,
+                                     {.members = 2, .stride = 3, .nodes = 12, .stages = 4});
+  EXPECT_EQ(bytes_on(one, "circuit"), 9);
+}
+
+TEST(FabricLoad, RingsOfFewerNodesThanTheirCircuitsGoBackOverThem) {
+  // Four of 12 neighbours over strides 1 and 11, half of the bytes each way round: 3/4 of them go
+  // to the next node, 1/4 three nodes back. Either link carries half of 3/4 and of 3 x 1/4.
+  const FabricLoad ring = fabric_load(optical(2), Pattern::kRing, {.members = 4, .nodes = 12});
+  EXPECT_NEAR(bytes_on(ring, "circuit"), 0.75, 1e-12);
+  EXPECT_EQ(ring.hops, 3);
+}
+
+TEST(FabricLoad, PlanesLeaveAMessageThePartOfOne) {
+  spec::Cluster cluster = test::rail_cluster();
+  cluster.fabric.tiers[0].oversubscription = 4;
+  const auto slower = [&](Pattern pattern, double flows, double members = 2) {
+    return fabric_load(cluster, pattern, {.members = members, .tiers = 1, .flows = flows})
+        .slowdown();
+  };
+  cluster.fabric.planes = {.count = 4};
+  // Of four planes a message has one, two to two receivers two; collectives have all.
+  EXPECT_EQ(slower(Pattern::kSend, 1), 4);
+  EXPECT_EQ(slower(Pattern::kAllToAll, 2), 2);
+  EXPECT_EQ(slower(Pattern::kAllToAll, 56), 1);
+  EXPECT_EQ(slower(Pattern::kRing, 1), 1);
+  // One down: three quarters of a card for all that takes more than one.
+  cluster.fabric.planes.down = 1;
+  EXPECT_EQ(slower(Pattern::kSend, 1), 4);
+  EXPECT_NEAR(slower(Pattern::kAllToAll, 56), 4.0 / 3, 1e-12);
+  EXPECT_NEAR(slower(Pattern::kRing, 1), 4.0 / 3, 1e-12);
+  cluster.fabric.planes.spray = true;
+  EXPECT_NEAR(slower(Pattern::kSend, 1), 4.0 / 3, 1e-12);
+  // Uplinks lose theirs of that plane too: leaves of 32 whose members all leave them.
+  EXPECT_NEAR(
+      fabric_load(cluster, Pattern::kRing, {.members = 2, .stride = 32, .tiers = 2}).slowdown(),
+      4 * 4.0 / 3, 1e-12);
+}
+
+TEST(FabricLoad, PlacementsCountTheMessagesOfACard) {
+  // Eight planes. GPUs with a card each: a stage's transfer is one message a card, with two GPUs a
+  // card two. Of 16 GPUs on two nodes that exchange, each sends to eight over there.
+  spec::Job job = test::make_job({.tp = 8, .pp = 2});
+  job.cluster.fabric.planes.count = 8;
+  EXPECT_EQ(pipeline_placement(job, 0, 1).ring_uplink, 8);
+  job.cluster.node.nics = {{50e9, {0, 1}}, {50e9, {2, 3}}, {50e9, {4, 5}}, {50e9, {6, 7}}};
+  EXPECT_EQ(pipeline_placement(job, 0, 1).ring_uplink, 4);
+  job = test::make_job({.dp = 16, .ep = 16});
+  EXPECT_EQ(group_on_fabric(job, placement(job, GroupKind::kExpert, 0)).flows, 8);
 }
 
 TEST(FabricLoad, PlacementsTakeTheFullestLinksShare) {

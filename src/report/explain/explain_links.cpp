@@ -5,6 +5,7 @@
 #include "base/collection.h"
 #include "report/explain/explain.h"
 #include "run/link_kinds.h"
+#include "spec/job/circuits.h"
 
 namespace ergometer::report {
 namespace {
@@ -21,10 +22,12 @@ Explanation senders(const spec::Job& job, const run::Link& link) {
 
 Explanation line_rate(const spec::Job& job, const run::Link& link) {
   const spec::Node& node = job.cluster.node;
-  for (const spec::Dimension& it : job.cluster.fabric.topology.dimensions)
+  for (const spec::Dimension& it : spec::dimensions_of(job))
     if (it.name == link.kind)
       return number_node("line rate", it.link_bytes_per_s, "B/s",
-                         "all links between two neighbours along it together, one direction",
+                         it.links > 0 ? "one link, one direction"
+                                      : "all links between two neighbours along it together, one "
+                                        "direction",
                          "fabric of " + job.cluster.name);
   if (link.kind != "nic")
     return number_node("line rate", node.intra_bytes_per_s, "B/s",

@@ -6,6 +6,7 @@
 
 #include "cost/network_load.h"
 #include "cost/parameters.h"
+#include "plan/step_end.h"
 #include "report/explain/collective_formulas.h"
 #include "report/format.h"
 #include "spec/job/matrix_peak.h"
@@ -114,6 +115,11 @@ class PriceNode {
           "bytes that the offloaded layers keep / layers / (host_link x host.link_share)";
       gpu_parameters({"host_link"});
       return parameter(job_.cluster.node.parameters, "host.link_share", "in the node: ");
+    }
+    if (op_.name == plan::kReconfiguration) {
+      node_.formula = "reconfiguration_time of the fabric";
+      return parameter(job_.cluster.fabric.parameters, "circuits.reconfiguration_time",
+                       "between nodes: ");
     }
     // Every other wait is the step's own.
     struct Wait {
@@ -389,7 +395,7 @@ class PriceNode {
 
   /// Of the fabric, what holds the cards up or adds to the latency.
   void network() {
-    const plan::FabricLoad load = cost::network_load(job_.cluster, op_, where_);
+    const plan::FabricLoad load = cost::network_load(job_, op_, where_);
     const plan::LinkLoad* link = load.fullest();
     if (link != nullptr && link->slowdown > 1)
       input("fabric", link->slowdown, "",

@@ -6,6 +6,7 @@
 #include "base/collection.h"
 #include "base/json_writer.h"
 #include "spec/job/boards_limit.h"
+#include "spec/job/circuits.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/overrides.h"
@@ -63,15 +64,26 @@ void write_model(JsonWriter& json, const spec::Model& model) {
   json.end_object();
 }
 
-/// How a network without a tree of switches is wired.
-void write_topology(JsonWriter& json, const spec::Fabric& fabric) {
-  if (fabric.topology.dimensions.empty()) return;
-  if (fabric.kind == spec::FabricKind::kTorus)
+/// How a network without a tree of switches is wired, or into which planes one with is divided.
+void write_topology(JsonWriter& json, const spec::Job& job) {
+  const spec::Fabric& fabric = job.cluster.fabric;
+  const spec::Planes& planes = fabric.planes;
+  if (planes.count > 1)
+    json.member("planes", planes.count)
+        .member("planes_down", planes.down)
+        .member("spray", planes.spray);
+  if (spec::has_tiers(fabric.kind)) return;
+  const bool optical = fabric.kind == spec::FabricKind::kOptical;
+  if (optical)
+    json.member("reconfigure", spec::to_word(fabric.topology.circuits.when))
+        .member("reconfiguration_s", fabric.topology.circuits.reconfiguration_s);
+  else if (fabric.kind == spec::FabricKind::kTorus)
     json.member("wraparound", fabric.topology.wraparound);
   else
     json.member("routing", spec::to_word(fabric.topology.routing));
-  json.rows("dimensions", fabric.topology.dimensions, [&](const spec::Dimension& it) {
+  json.rows("dimensions", spec::dimensions_of(job), [&](const spec::Dimension& it) {
     json.member("name", it.name).member("size", it.size).member("nodes", it.unit);
+    if (optical) json.member("links", it.links);
     json.member("link_bytes_per_s", it.link_bytes_per_s);
   });
 }
@@ -105,7 +117,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
   json.member("nic_bytes_per_s_per_node", base::sum(node.nics, &spec::Nic::bytes_per_s));
   json.member("fabric", to_word(cluster.fabric.kind));
-  write_topology(json, cluster.fabric);
+  write_topology(json, job);
   if (!cluster.groups.empty()) {
     json.rows("groups", cluster.groups, [&](const spec::NodeGroup& group) {
       json.member("node", group.node.name).member("nodes", group.nodes);
@@ -341,7 +353,8 @@ std::string_view to_word(spec::FabricKind kind) {
     case spec::FabricKind::kRailOnly:
     case spec::FabricKind::kDragonfly:
     case spec::FabricKind::kTorus:
-    case spec::FabricKind::kHyperX: return spec::to_word(kind);
+    case spec::FabricKind::kHyperX:
+    case spec::FabricKind::kOptical: return spec::to_word(kind);
   }
   ERGOMETER_CHECK(false, "unknown fabric");
   return {};

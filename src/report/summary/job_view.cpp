@@ -88,13 +88,25 @@ std::string gpus_text(const Json& cluster) {
   return kinds.empty() ? text(cluster, "gpu") : fmt::format("{}", fmt::join(kinds, " and "));
 }
 
-/// "dragonfly: local 32, global 74, adaptive routing".
+/// "4 planes, 1 of them down; a message has one of them".
+std::string planes_text(const Json& cluster) {
+  const int64_t planes = integer(cluster, "planes"), down = integer(cluster, "planes_down");
+  if (planes < 2) return "";
+  return fmt::format("{} planes{}; a message {}", planes,
+                     down > 0 ? fmt::format(", {} of them down", down) : "",
+                     truth(cluster, "spray") ? "is cut over all that are up" : "has one of them");
+}
+
+/// "dragonfly: local 32, global 74, adaptive routing", "optical: ring 16 by 2 links, ...".
 std::string wiring_text(const Json& cluster) {
   std::string sizes;
-  for (const Json& it : member(cluster, "dimensions"))
+  for (const Json& it : member(cluster, "dimensions")) {
     sizes +=
         fmt::format("{}{} {}", sizes.empty() ? "" : ", ", text(it, "name"), integer(it, "size"));
-  if (sizes.empty()) return "";
+    if (const int64_t links = integer(it, "links"); links > 0)
+      sizes += fmt::format(" by {} link{}", links, links == 1 ? "" : "s");
+  }
+  if (sizes.empty()) return planes_text(cluster);
   const std::string routing = text(cluster, "routing");
   return fmt::format("{}: {}{}; of each dimension the fullest link", text(cluster, "fabric"), sizes,
                      routing.empty() ? "" : ", " + routing + " routing");

@@ -42,7 +42,7 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
 Result<void> read_coolings(YamlMap& map, Node& node);
 Result<Fabric> read_fabric(YamlMap& map);
 /// Of `read_fabric`: the keys that a fabric of this kind may have, and how one without a tree of
-/// switches is wired.
+/// switches is wired, or into how many planes one with is divided.
 void allow_fabric_keys(YamlMap& map, FabricKind kind);
 void read_topology(YamlMap& map, Fabric& fabric);
 /// Refuses domains of fast links that are no whole nodes.

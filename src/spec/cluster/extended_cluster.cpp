@@ -80,9 +80,11 @@ void change_intra(YamlMap& map, Node& node) {
 void change_tiers(YamlMap& map, Fabric& fabric) {
   constexpr double kMost = 1000;
   const auto ratios = map.elements("oversubscription");
-  if (!ratios.empty() && !fabric.topology.dimensions.empty())
-    return map.refuse("oversubscription", "a {} has no tiers; its links are in its fabric",
-                      to_word(fabric.kind));
+  if (!ratios.empty() && !has_tiers(fabric.kind))
+    return map.refuse("oversubscription", "{} has no tiers; its links are in its fabric",
+                      fabric.kind == FabricKind::kOptical
+                          ? "an optical network"
+                          : fmt::format("a {}", to_word(fabric.kind)));
   if (ratios.size() > fabric.tiers.size())
     return map.refuse("oversubscription", "found {} numbers; the fabric has {} tiers",
                       ratios.size(), fabric.tiers.size());

@@ -1,18 +1,19 @@
-// Networks without a tree of switches: dragonfly, torus, HyperX.
+// Networks without a tree of switches: dragonfly, torus, HyperX, circuits; planes of the others.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <utility>
 
 #include "base/collection.h"
+#include "base/text.h"
 #include "spec/cluster/cluster_reader.h"
 #include "spec/job/job_words.h"
 
 namespace ergometer::spec {
 namespace {
 
-constexpr int64_t kMostLinks = 1000;
-constexpr double kLongestHop = 1e-3;
+constexpr int64_t kMostLinks = 1000, kMostPlanes = 64, kMostDegree = 64;
+constexpr double kLongestHop = 1e-3, kLongestReconfiguration = 600;
 constexpr std::string_view kAxes[] = {"x", "y", "z", "w", "v", "u"};
 
 /// Adds a dimension over the ones that are there, which join `step` nodes, and the tier of it.
@@ -55,6 +56,30 @@ void read_grid(YamlMap& map, int64_t unit, double link_bytes_per_s, Fabric& fabr
   }
 }
 
+void read_circuits(YamlMap& map, double link_bytes_per_s, Fabric& fabric) {
+  map.require("degree");
+  Circuits& circuits = fabric.topology.circuits;
+  circuits.degree = map.integer("degree", 1, 1, kMostDegree);
+  circuits.link_bytes_per_s = link_bytes_per_s;
+  circuits.when = static_cast<Reconfigure>(
+      map.choice("reconfigure", base::split(words_of(Reconfigure{}), '|'), 0));
+  if (circuits.when == Reconfigure::kStep) map.require("reconfiguration_time");
+  if (!map.has("reconfiguration_time") || map.error()) return;
+  const base::Parameter time =
+      map.parameter("reconfiguration_time", "s", 0, kLongestReconfiguration);
+  fabric.parameters.set("circuits.reconfiguration_time", time);
+  circuits.reconfiguration_s = time.value;
+}
+
+void read_planes(YamlMap& map, Planes& planes) {
+  planes.count = map.integer("planes", 1, 1, kMostPlanes);
+  for (const char* key : {"planes_down", "spray"})
+    if (map.has(key) && !map.has("planes")) map.refuse(key, "needs planes, how many there are");
+  if (map.error()) return;
+  planes.down = map.integer("planes_down", 0, 0, planes.count - 1);
+  planes.spray = map.choice("spray", {"false", "true"}, 0) == 1;
+}
+
 /// Nodes that the network has places for.
 int64_t places(const Fabric& fabric) {
   const Dimension& last = fabric.topology.dimensions.back();
@@ -79,13 +104,17 @@ void allow_fabric_keys(YamlMap& map, FabricKind kind) {
     case FabricKind::kHyperX:
       return map.allow({"kind", "collectives", "source", "dims", "nodes_per_switch", "links",
                         "link_bandwidth", "routing", "hop_latency"});
-    default: return map.allow({"kind", "collectives", "source", "tiers"});
+    case FabricKind::kOptical:
+      return map.allow({"kind", "collectives", "source", "degree", "link_bandwidth", "reconfigure",
+                        "reconfiguration_time", "hop_latency"});
+    default:
+      return map.allow(
+          {"kind", "collectives", "source", "tiers", "planes", "planes_down", "spray"});
   }
 }
 
 void read_topology(YamlMap& map, Fabric& fabric) {
-  const bool dragonfly = fabric.kind == FabricKind::kDragonfly;
-  if (!dragonfly && fabric.kind != FabricKind::kTorus && fabric.kind != FabricKind::kHyperX) return;
+  if (has_tiers(fabric.kind)) return read_planes(map, fabric.planes);
   Topology& topology = fabric.topology;
   map.require("link_bandwidth");
   if (map.error()) return;
@@ -100,7 +129,8 @@ void read_topology(YamlMap& map, Fabric& fabric) {
       map.choice("routing", {to_word(Routing::kMinimal), to_word(Routing::kAdaptive)},
                  static_cast<int>(Routing::kAdaptive)));
   topology.wraparound = map.choice("wraparound", {"false", "true"}, 1) == 1;
-  if (dragonfly) return read_dragonfly(map, link.value, fabric);
+  if (fabric.kind == FabricKind::kOptical) return read_circuits(map, link.value, fabric);
+  if (fabric.kind == FabricKind::kDragonfly) return read_dragonfly(map, link.value, fabric);
   const bool torus = fabric.kind == FabricKind::kTorus;
   if (!torus) map.require("nodes_per_switch");
   read_grid(map, torus ? 1 : map.integer("nodes_per_switch", 1, 1, kMostNodes), link.value, fabric);

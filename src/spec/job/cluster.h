@@ -75,8 +75,11 @@ enum class FabricKind {
               ///< links
   kDragonfly,
   kTorus,
-  kHyperX
+  kHyperX,
+  kOptical  ///< circuits that are made for each job (spec/job/circuits.h)
 };
+/// Whether switches lie above switches, as tiers, in a network of this kind.
+constexpr bool has_tiers(FabricKind kind) { return kind <= FabricKind::kRailOnly; }
 
 /// One tier of switches, seen from below.
 struct FabricTier {
@@ -91,6 +94,7 @@ struct Fabric {
   /// Of a network without a tree, what its dimensions join: how far traffic climbs.
   std::vector<FabricTier> tiers;
   Topology topology;
+  Planes planes;                  ///< of a network of tiers
   std::string collectives;        ///< the file of catalog/collectives; empty when written inline
   base::ParameterSet parameters;  ///< "collective.*" between nodes
 };

@@ -53,9 +53,10 @@ constexpr std::string_view words_of(SequenceOrder) { return "random|length-balan
 constexpr std::string_view words_of(Framework) { return "megatron|fsdp|nanotron"; }
 constexpr std::string_view words_of(Cooling) { return "air|liquid|immersion"; }
 constexpr std::string_view words_of(FabricKind) {
-  return "rail-optimized|fat-tree|single-switch|rail-only|dragonfly|torus|hyperx";
+  return "rail-optimized|fat-tree|single-switch|rail-only|dragonfly|torus|hyperx|optical";
 }
 constexpr std::string_view words_of(Routing) { return "minimal|adaptive"; }
+constexpr std::string_view words_of(Reconfigure) { return "job|step"; }
 constexpr std::string_view words_of(Sensor) { return "nvml|none"; }
 
 template <class Choice>
