@@ -23,8 +23,8 @@ static_assert(kSchemaVersion == run::kSchemaVersion);
 constexpr int kNo = static_cast<int>(base::ErrorKind::kNo), kOurBug = 70;
 
 /// Those that neither start programs nor talk to terminals, assistants and sensors.
-constexpr std::array<std::string_view, 14> kOffered = {
-    "simulate", "search",  "sweep",    "compare", "optimize", "plan",   "proxy",
+constexpr std::array<std::string_view, 15> kOffered = {
+    "simulate", "search",  "sweep",    "compare", "optimize", "replan", "plan",   "proxy",
     "loop",     "analyze", "validate", "import",  "merge",    "report", "catalog"};
 
 const cli::Command& offered(const std::string& name) {
