@@ -16,6 +16,7 @@
 #include "cli/predict/optimize.h"
 #include "cli/predict/plan.h"
 #include "cli/predict/proxy.h"
+#include "cli/predict/replan.h"
 #include "cli/predict/simulate.h"
 #include "cli/predict/sweep.h"
 #include "cli/predict/together.h"
@@ -62,6 +63,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "optimize MODEL|FILE... --cluster CLUSTER [options]",
      "  ergometer optimize job.yaml --objective energy --out better\n", "MODEL", 0, 16,
      optimize_flags, run_optimize, true},
+    {"replan", "Say when to plan a running job anew as inlets, feeds or GPUs change",
+     "replan MODEL|FILE... --changes FILE.yaml --length TIME [options]",
+     "  ergometer replan job.yaml --changes changes.yaml --length 8h\n"
+     "  ergometer replan job.yaml --changes changes.yaml --length 1d --restart 5min\n",
+     "MODEL", 0, 16, replan_flags, run_replan, true},
     {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
      "plan MODEL|FILE... --tokens N --gpus N,N,... [options]",
      "  ergometer plan llama3-8b --tokens 1T --cluster hgx-h100 --gpus 64,128 --tp 4\n"

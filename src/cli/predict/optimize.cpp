@@ -30,23 +30,6 @@ using optimize::Knob;
 
 constexpr int64_t kMostDraws = 256;
 
-Result<std::vector<Knob>> knobs_of(const std::string& text) {
-  std::vector<Knob> knobs;
-  std::vector<std::string_view> words;
-  for (const Knob knob : optimize::all_knobs()) words.push_back(to_word(knob));
-  for (const std::string& word : base::split(text, ',')) {
-    const auto found = std::ranges::find(words, word);
-    if (found == words.end()) {
-      return input_error("--knobs: '{}' is not one of {}{}", word, fmt::join(words, ", "),
-                         base::did_you_mean(word, words));
-    }
-    knobs.push_back(optimize::all_knobs()[static_cast<size_t>(found - words.begin())]);
-  }
-  if (knobs.empty())
-    return input_error("--knobs: no knob is named; it is a list of {}", fmt::join(words, ", "));
-  return knobs;
-}
-
 Result<double> percent(const Arguments& arguments, const char* name, double fallback) {
   if (!arguments.has(name)) return fallback;
   std::string text = arguments.value(name);
@@ -79,7 +62,7 @@ std::optional<optimize::Align> balance_of(const Arguments& arguments) {
 Result<optimize::Options> optimize_options(const Arguments& arguments, const Console& console) {
   optimize::Options options;
   if (arguments.has("knobs")) {
-    ERGOMETER_ASSIGN(options.knobs, knobs_of(arguments.value("knobs")));
+    ERGOMETER_ASSIGN(options.knobs, optimize_knobs(arguments.value("knobs")));
   }
   // Of a job that runs: what would cost it no time.
   const bool running = arguments.has("from");
@@ -222,6 +205,23 @@ struct Planner {
 };
 
 }  // namespace
+
+Result<std::vector<Knob>> optimize_knobs(const std::string& text) {
+  std::vector<Knob> knobs;
+  std::vector<std::string_view> words;
+  for (const Knob knob : optimize::all_knobs()) words.push_back(to_word(knob));
+  for (const std::string& word : base::split(text, ',')) {
+    const auto found = std::ranges::find(words, word);
+    if (found == words.end()) {
+      return input_error("--knobs: '{}' is not one of {}{}", word, fmt::join(words, ", "),
+                         base::did_you_mean(word, words));
+    }
+    knobs.push_back(optimize::all_knobs()[static_cast<size_t>(found - words.begin())]);
+  }
+  if (knobs.empty())
+    return input_error("--knobs: no knob is named; it is a list of {}", fmt::join(words, ", "));
+  return knobs;
+}
 
 std::vector<Flag> optimize_flags() {
   std::vector<Flag> flags = setting_flags();
