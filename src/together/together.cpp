@@ -18,12 +18,28 @@ std::vector<const spec::Job*> jobs_of(const std::vector<NamedJob>& jobs) {
   return base::mapped(jobs, [](const NamedJob& it) { return &it.job; });
 }
 
+/// Whether jobs that lie on either meet on the same links.
+bool same_network(const spec::Cluster& a, const spec::Cluster& b) {
+  const auto rates = [](const spec::Cluster& it) {
+    return base::mapped(it.node.nics, &spec::Nic::bytes_per_s);
+  };
+  return a.nodes == b.nodes && a.node.gpus == b.node.gpus && a.domain_gpus == b.domain_gpus &&
+         rates(a) == rates(b) && a.fabric.kind == b.fabric.kind &&
+         a.fabric.tiers == b.fabric.tiers && a.fabric.planes == b.fabric.planes;
+}
+
 Result<void> check_cluster(const std::vector<NamedJob>& jobs, const TogetherOptions& options) {
   const spec::Cluster& cluster = jobs.front().job.cluster;
   for (const NamedJob& it : jobs)
     if (it.job.cluster.name != cluster.name)
       return input_error("{} is on {} and {} on {}; --cluster names one for all", jobs.front().name,
                          cluster.name, it.name, it.job.cluster.name);
+  for (const NamedJob& it : jobs)
+    if (!same_network(it.job.cluster, cluster))
+      return input_error(
+          "{} and {} are on clusters that are both named {} and whose nodes or networks are not "
+          "the same; --cluster names one for all",
+          jobs.front().name, it.name, cluster.name);
   const bool packed = options.placement == Placement::kPacked && options.nodes.empty();
   if (!cluster.fabric.topology.dimensions.empty() && !packed)
     return input_error(
@@ -73,10 +89,9 @@ std::map<int64_t, double> loads_above(size_t tier, const spec::Cluster& whole,
   return loads;
 }
 
-/// `cluster`: `whole` as the job that lies on `places` has it.
-Result<Played> play_on(const spec::Cluster& cluster, const spec::Cluster& whole,
-                       const std::vector<TierPlace>& places, const spec::Job& given,
-                       run::Run& run) {
+/// `cluster`: the job's own as it has it that lies on `places`.
+Result<Played> play_on(const spec::Cluster& cluster, const std::vector<TierPlace>& places,
+                       const spec::Job& given, run::Run& run) {
   spec::Job job = given;
   job.cluster = cluster;
   ERGOMETER_ASSIGN(engine::Simulation played,
@@ -96,7 +111,7 @@ Result<Played> play_on(const spec::Cluster& cluster, const spec::Cluster& whole,
     if (found != uses.end()) {
       use.busy_s = found->busy_s;
       use.load = found->load;
-      use.loads = loads_above(tier, whole, places, input);
+      use.loads = loads_above(tier, given.cluster, places, input);
     }
     result.tiers.push_back(std::move(use));
   }
@@ -182,7 +197,7 @@ Result<Together> play_together(const std::vector<NamedJob>& jobs, const Together
     playing.push_back({&jobs[i], tier_places(cluster.fabric, nodes[i]), {}});
     places.push_back(playing.back().places);
     ERGOMETER_ASSIGN(Played one,
-                     play_on(cluster, cluster, places.back(), jobs[i].job, playing.back().run));
+                     play_on(jobs[i].job.cluster, places.back(), jobs[i].job, playing.back().run));
     alone.push_back(std::move(one));
     result.jobs.push_back({.name = jobs[i].name,
                            .gpus = jobs[i].job.gpus,
@@ -196,8 +211,9 @@ Result<Together> play_together(const std::vector<NamedJob>& jobs, const Together
     const bool as_alone = alike(
         it.places, tier_places(cluster.fabric, place({&it.it->job}, Placement::kPacked).front()));
     if (unshared && as_alone) return alone[which];
-    ERGOMETER_ASSIGN(Played one, play_on(cluster_for(cluster, it.places, shares), cluster,
-                                         it.places, it.it->job, it.run));
+    const spec::Job& job = it.it->job;
+    ERGOMETER_ASSIGN(Played one,
+                     play_on(cluster_for(job.cluster, it.places, shares), it.places, job, it.run));
     if (unshared) result.jobs[which].placed_step_s = one.step_s;
     return one;
   };
@@ -210,6 +226,8 @@ Result<Together> play_together(const std::vector<NamedJob>& jobs, const Together
   }
   result.has_power =
       std::ranges::all_of(playing, [](const Playing& it) { return it.run.has_power; });
+  if (options.feed_w && !result.has_power)
+    return input_error("--feed: nothing is known of these jobs' power");
   if (result.has_power) fill_power(playing, options, result);
   return result;
 }

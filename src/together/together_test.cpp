@@ -9,17 +9,22 @@
 namespace ergometer::together {
 namespace {
 
-/// Two nodes of data parallelism on a pod whose leaves join four and pass a fourth of it on.
-NamedJob job_on_pod(const std::string& name, const std::string& gpus) {
+/// Data parallelism on a pod whose leaves join four nodes and pass a fourth of it on. `planes`:
+/// more keys of its fabric.
+NamedJob job_on_pod(const std::string& name, const std::string& gpus,
+                    const std::string& planes = "") {
   spec::Settings settings;
   const auto set = [&](const char* setting, const std::string& value) {
     settings.set(setting, value, {"test", setting});
   };
   set("model", "gpt2");
   set("cluster",
-      "{extends: hgx-h100, name: pod, fabric: {kind: fat-tree, collectives: ib-400g, tiers: "
-      "[{name: leaf, nodes_below: 4, oversubscription: 4}, {name: spine, nodes_below: 0, "
-      "oversubscription: 1}]}}");
+      std::string(
+          "{extends: hgx-h100, name: pod, fabric: {kind: fat-tree, collectives: ib-400g, ") +
+          "tiers: [{name: leaf, nodes_below: 4, oversubscription: 4}, {name: spine, nodes_below: "
+          "0, "
+          "oversubscription: 1}]" +
+          planes + "}}");
   set("gpus", gpus);
   set("global_batch_size", "64");
   return {name, base::value_of(spec::resolve(settings))};
@@ -55,6 +60,29 @@ TEST(Together, LoadsAreThoseOfTheBytesThatTheJobSends) {
   // A node's eight cards send 400 GB/s, and take 1.125 times as long as that.
   EXPECT_NEAR(leaf.busy_s, 1.125 * alone.links.back().bytes_per_step / 8 / 400e9,
               1e-6 * leaf.busy_s);
+}
+
+// Three planes of four have three quarters of the cards and of the links above the leaves: links
+// are as full, for 4/3 of the time.
+TEST(Together, APlaneThatIsDownTakesItsPartOfCardsAndLinks) {
+  const auto leaf_of = [](const std::string& planes) {
+    const std::vector<NamedJob> jobs = {job_on_pod("a", "64", planes),
+                                        job_on_pod("b", "64", planes)};
+    return base::value_of(play_together(jobs, {})).jobs[0].tiers.at(0);
+  };
+  const TierUse all = leaf_of(", planes: 4"), down = leaf_of(", planes: 4, planes_down: 1");
+  EXPECT_NEAR(all.load, 1.125, 1e-9);
+  EXPECT_NEAR(down.load, 1.125, 1e-9);
+  EXPECT_NEAR(down.busy_s, 4.0 / 3 * all.busy_s, 1e-6 * all.busy_s);
+}
+
+TEST(Together, JobsOfOneNameOfClusterAreOnOne) {
+  const auto refused =
+      play_together({job_on_pod("a", "64"), job_on_pod("b", "64", ", planes: 4")}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "a and b are on clusters that are both named pod and whose nodes or networks are not "
+            "the same; --cluster names one for all");
 }
 
 TEST(Together, JobsInTurnsShareTheLeavesLinks) {
