@@ -183,6 +183,12 @@ class FabricUse {
   std::vector<DimensionUse> loads_;
 };
 
+/// How far cards' ports to their planes hold a message up, at least 1.
+double held_up_at_ports(const plan::FabricLoad& load) {
+  const auto ports = std::ranges::find(load.links, plan::kPlane, &plan::LinkLoad::link);
+  return ports == load.links.end() ? 1 : std::max(1.0, ports->slowdown);
+}
+
 /// Adds a role's sends above a tier: their time, and their load times that time. `s_per_byte`: of a
 /// byte that each of its ranks on a node sends, at the cards' line rate.
 void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, UplinkUse& use) {
@@ -196,7 +202,7 @@ void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, Up
     const double seconds = cost::traffic(input.plan.operators[op], where).nic_bytes * times[op] *
                            s_per_byte * load.slowdown();
     use.busy_s += seconds;
-    use.load += seconds * link->slowdown;
+    use.load += seconds * link->slowdown / held_up_at_ports(load);
   }
 }
 

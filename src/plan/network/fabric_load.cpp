@@ -311,7 +311,7 @@ void divide_planes(const spec::Planes& planes, Pattern pattern, double flows, Fa
   for (LinkLoad& link : load.links) link.slowdown *= count / up;
   const bool apart = !planes.spray && (pattern == Pattern::kSend || pattern == Pattern::kAllToAll);
   const double used = apart ? std::min(up, std::max(1.0, flows)) : up;
-  load.links.push_back({"plane", 1 / used, count / used});
+  load.links.push_back({std::string(kPlane), 1 / used, count / used});
 }
 
 }  // namespace

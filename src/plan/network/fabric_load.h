@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/job/cluster.h"
@@ -24,10 +25,12 @@ struct FabricGroup {
   double flows = 1;
 };
 
+/// What a card's ports to one of several planes are called.
+inline constexpr std::string_view kPlane = "plane";
+
 /// The fullest link of one kind.
 struct LinkLoad {
-  /// The name of its dimension; of uplinks that of the tier below them; "plane" of a card's ports
-  /// to one of several planes.
+  /// The name of its dimension; of uplinks that of the tier below them; or `kPlane`.
   std::string link;
   double bytes = 0;     ///< that it carries for each byte that every node sends
   double slowdown = 0;  ///< times the nodes' line rate over its own: how far it holds them up
