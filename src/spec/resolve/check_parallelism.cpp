@@ -89,6 +89,16 @@ void note_top_tier(SettingReader& read, const Job& job) {
                           tiers.back().oversubscription, tiers.back().name, job.cluster.name));
 }
 
+/// Only steps of training wait for circuits (plan/step_end.cpp).
+void note_circuits(SettingReader& read, const Job& job) {
+  if (job.cluster.fabric.topology.circuits.when != Reconfigure::kStep || job.trains()) return;
+  if (job.nodes() > 1)
+    read.adjust("cluster",
+                fmt::format("reconfigure: step of {} has no effect on a job that does not train: "
+                            "its circuits are made once, before it starts",
+                            job.cluster.name));
+}
+
 /// What Transformer Engine, under Megatron's context parallelism, has no kernels for is predicted
 /// all the same, and told.
 void note_context(SettingReader& read, const Job& job) {
@@ -131,6 +141,7 @@ void check_sequence(SettingReader& read, const Job& job) {
         read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp));
   note_context(read, job);
   note_top_tier(read, job);
+  note_circuits(read, job);
   note_experts(read, job);
 }
 
