@@ -15,6 +15,7 @@
 #include "engine/outcome/summary.h"
 #include "engine/time/rank_loads.h"
 #include "plan/allocator.h"
+#include "plan/step_end.h"
 #include "spec/job/job_words.h"
 #include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
@@ -40,6 +41,7 @@ struct Work {
   double matrix_s = 0, memory_s = 0, recompute_s = 0;
   double reading_s = 0;    ///< of the matrix work, what waits for the memory
   double allocator_s = 0;  ///< waits for memory
+  double circuits_s = 0;   ///< waits for circuits
 };
 
 /// Of the ranks whose prices a role's are, those on its slowest nodes.
@@ -81,6 +83,7 @@ Work work_of(const EngineInput& input) {
                              (price.fixed_s + longer * price.clocked_s);
       if (op.pass == workload::Pass::kOptimizer) {
         if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
+        if (op.name == plan::kReconfiguration) work.circuits_s += seconds;
         continue;
       }
       if (op.pass == workload::Pass::kRecompute)
@@ -428,7 +431,9 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
              "--cpu-offloading-num-layers shrink it"),
       simple(work.allocator_s, step_s, "the memory allocator",
              "memory is so full that blocks are handed back to the driver and asked for again"),
-      simple(parts.optimizer - work.allocator_s, step_s, "the optimizer",
+      simple(work.circuits_s, step_s, "the making of circuits",
+             "every step waits for its own (reconfigure: step)"),
+      simple(parts.optimizer - work.allocator_s - work.circuits_s, step_s, "the optimizer",
              "its states are read and written once a step"),
   };
   return std::max_element(std::begin(losses), std::end(losses),
