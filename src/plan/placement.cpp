@@ -135,8 +135,9 @@ class Groups {
     share_nics();
   }
 
-  /// The group that decides: the slowest network share, then the widest reach.
-  GroupPlacement worst() const {
+  /// The group that decides: the slowest network share, then the widest reach. `neighbours`: how
+  /// its members send to the next of them.
+  GroupPlacement worst(Pattern neighbours = Pattern::kRing) const {
     const auto own = std::span(groups_).subspan(own_, own_count_);
     const Group* worst = &own.front();
     for (const Group& group : own) {
@@ -153,7 +154,7 @@ class Groups {
       const auto members = static_cast<double>(worst->domains);
       const double reach = static_cast<double>((group_.size - 1) * group_.stride) /
                            static_cast<double>(site_.gpus_per_node);
-      place_on_fabric(job_, Pattern::kRing, std::max(1.0, reach / (members - 1)), placement);
+      place_on_fabric(job_, neighbours, std::max(1.0, reach / (members - 1)), placement);
       if (cluster_.fabric.kind == spec::FabricKind::kRailOnly)
         cross_rails(static_cast<size_t>(worst - groups_.data()), placement);
     }
@@ -346,21 +347,25 @@ FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where) {
   FabricGroup group{members, where.node_stride, where.tiers};
   group.nodes = job.nodes();
   group.stages = job.parallelism.pp;
-  group.flows = size - size / members;
   if (!job.cluster.node.nics.empty())
-    group.flows *= static_cast<double>(job.cluster.node.nics.front().gpus.size());
+    group.senders = static_cast<double>(job.cluster.node.nics.front().gpus.size());
+  group.flows = (size - size / members) * group.senders;
   return group;
 }
 
 GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
   const int64_t stages = job.parallelism.pp, ranks = job.stage_ranks();
   const RankGroup group = rank_group(job, kind);
+  // Keys and values go round context parallelism's ring as single messages, all one way.
+  const bool passes_on =
+      kind == GroupKind::kContext && job.parallelism.cp_comm == spec::CpComm::kP2p;
+  const Pattern neighbours = passes_on ? Pattern::kSend : Pattern::kRing;
   switch (kind) {
     case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
     case GroupKind::kEmbedding: return pipeline_placement(job, 0, stages - 1);
     case GroupKind::kWorld:
     case GroupKind::kStages: return Groups(job, 0, job.gpus, group).worst();
-    default: return Groups(job, stage * ranks, ranks, group).worst();
+    default: return Groups(job, stage * ranks, ranks, group).worst(neighbours);
   }
 }
 

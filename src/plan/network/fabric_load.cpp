@@ -305,11 +305,13 @@ class Load {
 };
 
 /// What planes leave of a card to a message, and of uplinks to all.
-void divide_planes(const spec::Planes& planes, Pattern pattern, double flows, FabricLoad& load) {
+void divide_planes(const spec::Planes& planes, Pattern pattern, const FabricGroup& group,
+                   FabricLoad& load) {
   if (planes.count == 1) return;
   const auto count = static_cast<double>(planes.count), up = static_cast<double>(planes.up());
   for (LinkLoad& link : load.links) link.slowdown *= count / up;
   const bool apart = !planes.spray && (pattern == Pattern::kSend || pattern == Pattern::kAllToAll);
+  const double flows = pattern == Pattern::kSend ? group.senders : group.flows;
   const double used = apart ? std::min(up, std::max(1.0, flows)) : up;
   load.links.push_back({std::string(kPlane), 1 / used, count / used});
 }
@@ -328,7 +330,7 @@ double FabricLoad::slowdown() const {
 
 FabricLoad fabric_load(const spec::Cluster& cluster, Pattern pattern, const FabricGroup& group) {
   FabricLoad load = Load(cluster, group).of(pattern);
-  divide_planes(cluster.fabric.planes, pattern, group.flows, load);
+  divide_planes(cluster.fabric.planes, pattern, group, load);
   return load;
 }
 

@@ -20,9 +20,9 @@ struct FabricGroup {
   int64_t tiers = 0;              ///< switch tiers that its traffic climbs, counted from 1
   int64_t nodes = 1, stages = 1;  ///< of the job, to which circuits are fitted
   /// Messages that leave through one card at a time where not all its channels carry one
-  /// collective: to all others outside the domain, from all GPUs of the card; to the next stage 1
-  /// for each of these.
-  double flows = 1;
+  /// collective: in an exchange `flows`, to all others outside the domain from all GPUs of the
+  /// card; to the next stage or member one from each of these, `senders`.
+  double flows = 1, senders = 1;
 };
 
 /// What a card's ports to one of several planes are called.
