@@ -353,23 +353,11 @@ FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where) {
   return group;
 }
 
-GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
-  const int64_t stages = job.parallelism.pp, ranks = job.stage_ranks();
-  const RankGroup group = rank_group(job, kind);
-  // Keys and values go round context parallelism's ring as single messages, all one way.
-  const bool passes_on =
-      kind == GroupKind::kContext && job.parallelism.cp_comm == spec::CpComm::kP2p;
-  const Pattern neighbours = passes_on ? Pattern::kSend : Pattern::kRing;
-  switch (kind) {
-    case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
-    case GroupKind::kEmbedding: return pipeline_placement(job, 0, stages - 1);
-    case GroupKind::kWorld:
-    case GroupKind::kStages: return Groups(job, 0, job.gpus, group).worst();
-    default: return Groups(job, stage * ranks, ranks, group).worst(neighbours);
-  }
-}
+namespace {
 
-GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer) {
+/// Of ranks of two stages, each with its like: they send to each other, or are a ring of two.
+GroupPlacement between_stages(const spec::Job& job, int64_t stage, int64_t peer,
+                              Pattern neighbours) {
   const Site site(job);
   const int64_t ranks = job.stage_ranks();
   GroupPlacement placement;
@@ -404,9 +392,36 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
   }
   const double distance = std::abs(static_cast<double>((peer - stage) * ranks)) /
                           static_cast<double>(site.gpus_per_node);
-  place_on_fabric(job, Pattern::kSend, std::max(1.0, distance), placement);
+  place_on_fabric(job, neighbours, std::max(1.0, distance), placement);
   ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
   return placement;
+}
+
+}  // namespace
+
+GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
+  const int64_t stages = job.parallelism.pp, ranks = job.stage_ranks();
+  const RankGroup group = rank_group(job, kind);
+  // Keys and values go round context parallelism's ring as single messages, all one way.
+  const bool passes_on =
+      kind == GroupKind::kContext && job.parallelism.cp_comm == spec::CpComm::kP2p;
+  const Pattern neighbours = passes_on ? Pattern::kSend : Pattern::kRing;
+  switch (kind) {
+    case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
+    case GroupKind::kEmbedding:
+      // Between its two ends a collective has all planes; over links of nodes it goes the short
+      // way.
+      return between_stages(
+          job, 0, stages - 1,
+          spec::has_tiers(job.cluster.fabric.kind) ? Pattern::kRing : Pattern::kSend);
+    case GroupKind::kWorld:
+    case GroupKind::kStages: return Groups(job, 0, job.gpus, group).worst();
+    default: return Groups(job, stage * ranks, ranks, group).worst(neighbours);
+  }
+}
+
+GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer) {
+  return between_stages(job, stage, peer, Pattern::kSend);
 }
 
 }  // namespace ergometer::plan

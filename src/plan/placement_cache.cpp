@@ -23,8 +23,8 @@ PlacementCache::PlacementCache(const spec::Job& job) : job_(job) {
 const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage) {
   const int64_t stages = job_.parallelism.pp;
   if (kind == workload::GroupKind::kPipeline) return pipeline(stage, (stage + 1) % stages);
-  if (kind == workload::GroupKind::kEmbedding) return pipeline(0, stages - 1);
-  const bool world = kind == workload::GroupKind::kWorld || kind == workload::GroupKind::kStages;
+  const bool world = kind == workload::GroupKind::kWorld || kind == workload::GroupKind::kStages ||
+                     kind == workload::GroupKind::kEmbedding;
   const int64_t offset = world ? 0 : stage * job_.stage_ranks() % period_;
   // Stages that follow share the last domain: how many there are matters where the job ends in it.
   const int64_t behind = world ? 0 : (stages - 1 - stage) * job_.stage_ranks();

@@ -280,6 +280,8 @@ TEST(FabricLoad, PlacementsCountTheMessagesOfACard) {
   EXPECT_EQ(pipeline_placement(job, 0, 1).ring_uplink, 8);
   job.cluster.node.nics = {{50e9, {0, 1}}, {50e9, {2, 3}}, {50e9, {4, 5}}, {50e9, {6, 7}}};
   EXPECT_EQ(pipeline_placement(job, 0, 1).ring_uplink, 4);
+  // The embedding's gradients, summed between both ends, are a collective's.
+  EXPECT_EQ(placement(job, GroupKind::kEmbedding, 0).ring_uplink, 1);
   // Keys and values to the next member of a ring: one message too.
   job = test::make_job({.tp = 8, .cp = 4});
   job.cluster.fabric.planes.count = 8;
