@@ -30,7 +30,8 @@ double time_of_change(YamlMap& map, std::string_view key) {
 std::string said_by(const spec::Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings.all())
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name, value.text);
+    if (!value.text.empty())
+      text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name, value.text);
   return text;
 }
 
@@ -47,9 +48,10 @@ Change read_change(YamlMap& map, const std::string& file) {
     map.refuse("until", "found \"{}\"; allowed: a time behind `at`, {}", map.text("until"),
                map.text("at"));
   change.settings = spec::read_settings(map, file, kOwn);
-  if (change.settings.all().empty())
+  if (said_by(change.settings).empty())
     map.refuse("at", "nothing changes; say inlet_c, fan, power_cap, cluster_cap or override");
-  change.name = map.text("name", said_by(change.settings));
+  change.name = map.text("name");
+  if (change.name.empty()) change.name = said_by(change.settings);
   return change;
 }
 

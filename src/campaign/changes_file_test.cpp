@@ -36,6 +36,9 @@ TEST(Changes, SayWhatIsWrong) {
             "fan, power_cap, lock_clock, cluster_cap, power_smoothing, override");
   EXPECT_EQ(refusal_of("  - {at: 2 h, until: 1 h, fan: 50%}\n"),
             "changes.yaml:2: changes[0].until: found \"1 h\"; allowed: a time behind `at`, 2 h");
+  EXPECT_EQ(refusal_of("  - {at: 2 h, override: []}\n"),
+            "changes.yaml:2: changes[0].at: nothing changes; say inlet_c, fan, power_cap, "
+            "cluster_cap or override");
 }
 
 /// 0 - A - 1 h - AB - 3 h - B - 4 h - - 8 h.

@@ -69,10 +69,11 @@ class ReplanSearch {
 
   Result<void> run() {
     for (const Stretch& stretch : ask_.stretches) ERGOMETER_TRY(add_conditions(stretch));
+    ERGOMETER_TRY(plain(0, 0));  // whether the job can run at all
     // Nothing has changed yet: what this finds, only who plans ahead has.
     ERGOMETER_TRY(propose(0, 0, ask_.options.knobs));
     size_t layout = 0;
-    for (size_t i = 0; i < ask_.stretches.size(); ++i) {
+    for (size_t i = 0; i < stretches_.size(); ++i) {
       ERGOMETER_TRY(decide(i, layout));
       layout = result_.stretches.back().after();
     }
@@ -93,7 +94,14 @@ class ReplanSearch {
   Result<void> add_conditions(const Stretch& stretch) {
     ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(stretch.settings));
     const auto same = std::ranges::find(around_, job.conditions, &Around::conditions);
-    around_of_.push_back(static_cast<size_t>(same - around_.begin()));
+    const auto where = static_cast<size_t>(same - around_.begin());
+    // A change that alters nothing is none: a restart has the time until the next one to pay.
+    if (!around_of_.empty() && around_of_.back() == where) {
+      stretches_.back().to_s = stretch.to_s;
+      return {};
+    }
+    stretches_.push_back(stretch);
+    around_of_.push_back(where);
     if (same != around_.end()) return {};
     Around& around = around_.emplace_back();
     around.conditions = job.conditions;
@@ -175,7 +183,7 @@ class ReplanSearch {
 
   Result<void> decide(size_t i, size_t layout) {
     const size_t where = around_of_[i];
-    const Stretch& stretch = ask_.stretches[i];
+    const Stretch& stretch = stretches_[i];
     ReplanStretch row{.from_s = stretch.from_s,
                       .to_s = stretch.to_s,
                       .changes = stretch.changes,
@@ -187,11 +195,19 @@ class ReplanSearch {
       if (caps_too_) ERGOMETER_TRY(propose(where, layout, {optimize::Knob::kCaps}));
       ERGOMETER_TRY(propose(where, layout, ask_.options.knobs));
       ERGOMETER_ASSIGN(row.kept, best(where, layout));
+      row.does = without_restart(row);
     }
     ERGOMETER_TRY(weigh(where, row));
     if (i == 0) row.does = ReplanDoes::kGoesOn;
     result_.stretches.push_back(std::move(row));
     return {};
+  }
+
+  /// Caps of the stretch before hold until somebody lifts them.
+  ReplanDoes without_restart(const ReplanStretch& row) const {
+    if (!row.kept.caps.gpus.empty()) return ReplanDoes::kSetsCaps;
+    const bool was_capped = !result_.stretches.back().played().caps.gpus.empty();
+    return was_capped ? ReplanDoes::kLiftsCaps : ReplanDoes::kGoesOn;
   }
 
   Result<void> weigh(size_t where, ReplanStretch& row) {
@@ -202,13 +218,13 @@ class ReplanSearch {
       row.proposed = other;
       row.proposed_play = played;
     }
-    if (!row.kept.caps.gpus.empty()) row.does = ReplanDoes::kSetsCaps;
     // Less than two runs of the same job differ is no gain.
-    if (row.gain_pct() <= ask_.options.noise_floor_pct) row.proposed = row.before;
-    if (row.proposed == row.before) {
+    if (row.gain_pct() <= ask_.options.noise_floor_pct) {
+      row.proposed = row.before;
       row.proposed_play = row.kept;
-      return {};
     }
+    // Caps alone: only before the start has the job not set them.
+    if (row.proposed == row.before) return {};
     row.break_even_s =
         break_even_s(row.kept.steps_per_s(), row.proposed_play.steps_per_s(), result_.restart_s);
     if (row.break_even_s && row.seconds() > *row.break_even_s) row.does = ReplanDoes::kRestarts;
@@ -236,7 +252,7 @@ class ReplanSearch {
       const ReplanStretch& row = result_.stretches[i];
       const bool restarts = row.does == ReplanDoes::kRestarts;
       add(as_it_is, i, 0, row.unchanged, false);
-      add(replanned, i, row.after(), restarts ? row.proposed_play : row.kept, restarts);
+      add(replanned, i, row.after(), row.played(), restarts);
       seconds.push_back(row.seconds());
       rates.emplace_back();
       for (size_t layout = 0; layout < result_.layouts.size(); ++layout) {
@@ -260,7 +276,8 @@ class ReplanSearch {
   Replan& result_;
   bool caps_too_ = false;
   std::vector<Around> around_;
-  std::vector<size_t> around_of_;  ///< by stretch
+  std::vector<Stretch> stretches_;  ///< between changes that alter something
+  std::vector<size_t> around_of_;   ///< by stretch
 };
 
 }  // namespace
@@ -269,6 +286,7 @@ std::string_view to_word(ReplanDoes does) {
   switch (does) {
     case ReplanDoes::kGoesOn: return "goes on";
     case ReplanDoes::kSetsCaps: return "sets caps";
+    case ReplanDoes::kLiftsCaps: return "lifts caps";
     case ReplanDoes::kRestarts: return "restarts";
   }
   ERGOMETER_CHECK(false, "everything that is done at a change is listed");

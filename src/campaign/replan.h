@@ -31,7 +31,7 @@ struct ReplanLayout {
   spec::Job job;                     ///< its conditions are those of some stretch
 };
 
-enum class ReplanDoes : uint8_t { kGoesOn, kSetsCaps, kRestarts };
+enum class ReplanDoes : uint8_t { kGoesOn, kSetsCaps, kLiftsCaps, kRestarts };
 std::string_view to_word(ReplanDoes does);
 
 /// What is done at the begin of a stretch. Layouts are positions in `Replan::layouts`.
@@ -41,13 +41,14 @@ struct ReplanStretch {
   ReplanPlay unchanged = {};  ///< the job as it is
   size_t before = 0;          ///< layout that the re-planned job arrives with
   ReplanPlay kept = {};       ///< it, with caps where they gain
-  size_t proposed = 0;        ///< the fastest layout; `before`: there is no faster one
+  size_t proposed = 0;        ///< the fastest layout; `before`: no other one is faster
   ReplanPlay proposed_play = {};
   std::optional<double> break_even_s =
       {};  ///< the restart pays in a longer stretch; nothing: never
   ReplanDoes does = ReplanDoes::kGoesOn;
   double seconds() const { return to_s - from_s; }
   size_t after() const { return does == ReplanDoes::kRestarts ? proposed : before; }
+  const ReplanPlay& played() const { return does == ReplanDoes::kRestarts ? proposed_play : kept; }
   /// Steps a second that the proposal gains over what is kept, percent.
   double gain_pct() const;
 };

@@ -68,5 +68,14 @@ TEST(Replan, AddsUpItsStretches) {
   EXPECT_GE(ahead.steps, planned.steps);
 }
 
+/// A restart has all the time to pay in which conditions stay.
+TEST(Replan, IsNotCutByWhatAltersNothing) {
+  const Replan whole = played(kPump, 14'400, 600);
+  const Replan cut =
+      played(kPump + "}\n  - {at: 2 h, until: 2.5 h, override: [node1.inlet=45C]", 14'400, 600);
+  EXPECT_EQ(cut.stretches.size(), 3U);
+  EXPECT_EQ(cut.totals[1].steps, whole.totals[1].steps);
+}
+
 }  // namespace
 }  // namespace ergometer::campaign

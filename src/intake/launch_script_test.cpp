@@ -316,6 +316,18 @@ TEST(LaunchScript, CommandsUnderOtherNames) {
   EXPECT_EQ(said_by("shopt -s expand_aliases\n" + alias + program, "gpus"), "32");
   EXPECT_EQ(said_by("#!/bin/sh -e\n" + alias + program, "gpus"), "32");
   EXPECT_EQ(said_by("#!/bin/bash\n" + alias + program, "gpus"), "8");
+  // Of the first word as it is written alone.
+  for (const char* start : {"\\torchrun", "exec torchrun", "$LAUNCH"})
+    EXPECT_EQ(said_by("#!/bin/sh\nLAUNCH=torchrun\nalias torchrun='torchrun --nnodes 4'\n" +
+                          std::string(start) + " --nproc_per_node 8" + program,
+                      "gpus"),
+              "8")
+        << start;
+  // A blank at its end: the next word may be an alias too.
+  EXPECT_EQ(
+      said_by("#!/bin/sh\nalias go='nice '\nalias run='torchrun --nnodes 4'\ngo run" + program,
+              "gpus"),
+      "run.sh:4: go is an alias, which is not followed; write out what it stands for");
   // Of an inner shell's own.
   EXPECT_EQ(said_by("#!/bin/sh\nalias torchrun='torchrun --nnodes 4'\nbash -c 'torchrun "
                     "--nproc_per_node 8" +

@@ -37,6 +37,8 @@ Result<Reading> ProgramReader::megatron() {
   for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
     if (base::contains(launch_.program, other))
       return refuse("trains no decoder of text alone, which is all that is modelled");
+  if (is_slime_fine_tuning() && gives("train_backend", "fsdp"))
+    return refuse("trains by slime's FSDP, whose words are not read; Megatron-LM's are");
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
@@ -69,11 +71,13 @@ Result<Reading> ProgramReader::megatron() {
   return reading;
 }
 
-bool ProgramReader::is_slime_fine_tuning() const {
+bool ProgramReader::gives(std::string_view name, std::string_view value) const {
   for (size_t i = 0; i < names_.size(); ++i)
-    if (names_[i] == "loss_type" && value_of(i) == "sft_loss") return true;
+    if (names_[i] == name && value_of(i) == value) return true;
   return false;
 }
+
+bool ProgramReader::is_slime_fine_tuning() const { return gives("loss_type", "sft_loss"); }
 
 /// What slime tells Megatron-LM by itself (its set_default_megatron_args): BF16 and the distributed
 /// optimizer always. Sequences lie behind each other as long as they are, and Ray starts a process

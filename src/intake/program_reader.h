@@ -140,6 +140,8 @@ class ProgramReader {
   Result<std::optional<Reading>> foundry() const;
   /// The framework of intake/config/fine_tuning.h that the program is of; empty: none.
   bool learns_from_its_answers() const;
+  /// Whether an option has this value.
+  bool gives(std::string_view name, std::string_view value) const;
   /// slime on given answers: its loop of generation stands still.
   bool is_slime_fine_tuning() const;
   void read_slime(Reading& reading) const;

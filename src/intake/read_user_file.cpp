@@ -272,12 +272,14 @@ bool is_configuration(FileForm form) {
 }
 
 /// Scripts on the Trainer put words of their own beside its words, in the same file. Its batch is a
-/// word that no other program has; with the model's, and without sections, it is such a file.
+/// word that no other program has; with the model's, and without sections, it is such a file. Not
+/// so of trainers of embeddings, which read several passages for each text of the batch.
 bool is_surely_trainer(const Reading& reading, const spec::FlatYaml& values) {
   const bool flat = std::ranges::none_of(
       values, [](const auto& item) { return base::contains(item.first, "."); });
   return flat && values.contains("per_device_train_batch_size") &&
-         values.contains("model_name_or_path") && reading.settings.find("model") != nullptr;
+         values.contains("model_name_or_path") && !values.contains("train_group_size") &&
+         reading.settings.find("model") != nullptr;
 }
 
 /// A few words may look like those of a file that is read: of another program's nearly all others

@@ -271,6 +271,12 @@ class TrainerReader {
         read_.reading().leftovers.push_back(
             preference_training(fmt::format("{} {}", key, way), read_.origin(key).text));
     }
+    // Words of trainers on a model's own answers, in files that do not name the way.
+    const auto own = read_.present(
+        {"num_generations", "num_ppo_epochs", "kl_coef", "reward_funcs", "reward_model_path"});
+    if (!own.empty() && read_.present({"stage", "rlhf_type", "rl"}).empty())
+      read_.fail({base::ErrorKind::kInput,
+                  fmt::format("{}: {}: is of {}", read_.origin(own).text, own, kIsReinforcement)});
     // A word of the trainers of answers alone.
     if (constexpr const char* kPrompt = "max_prompt_length"; read_.has(kPrompt))
       read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));

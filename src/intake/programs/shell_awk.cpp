@@ -133,8 +133,8 @@ std::optional<AwkCall> awk_call(const std::vector<ShellText>& words) {
       call.separator = word.size() > 2        ? word.substr(2)
                        : i + 1 < words.size() ? words[++i].text
                                               : "";
-      // One character is no pattern.
-      if (call.separator.size() != 1 || call.separator == " ") return std::nullopt;
+      // One character is no pattern; but a blank is any, and t a tab.
+      if (call.separator.size() != 1 || base::contains(" t", call.separator)) return std::nullopt;
     } else if (word == "-v" && i + 1 < words.size()) {
       const std::string& said = words[++i].text;
       const size_t equals = said.find('=');

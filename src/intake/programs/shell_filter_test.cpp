@@ -32,6 +32,7 @@ TEST(ShellFilter, AwkLooksUp) {
   EXPECT_EQ(filtered({"awk", "$1==\"13b\" {print $2, $3}"}, sizes), "40 5120\n");
   EXPECT_EQ(filtered({"awk", "-v", "s=7b", "$1 == s { print $NF }"}, sizes), "4096\n");
   EXPECT_EQ(filtered({"awk", "-F,", "{print NF}"}, "4,5,6,7\n\n"), "4\n0\n");
+  EXPECT_EQ(filtered({"awk", "-Ft", "{print NF}"}, "4t5\n"), "-");  // of tabs
   EXPECT_EQ(filtered({"awk", "$1==\"70b\" {print $2}"}, sizes), "");
   // Another variable, numbers, blanks that count, texts beside each other.
   EXPECT_EQ(filtered({"awk", "$1==s {print $2}"}, sizes), "-");

@@ -72,9 +72,11 @@ std::optional<std::string> ScriptRunner::find_beside(const std::string& path) co
 }
 
 Flow ScriptRunner::run_simple(const ShellNode& node, Streams streams) {
-  const Words words = expander_.fields(node.words);
+  Words words = expander_.fields(node.words);
   if (stopped()) return Flow::kExit;
   session_.line = node.line;
+  words = without_alias(node, std::move(words));
+  if (stopped()) return Flow::kExit;
   std::string input, output, target;
   bool reads = false;
   redirect(node.redirections, input, reads, target);
@@ -229,23 +231,26 @@ void ScriptRunner::keep_local(const std::string& name) {
 }
 
 Flow ScriptRunner::run_words(const Words& words, Streams streams) {
-  const std::string name = words.front().text;
-  if (const auto it = state_.functions.find(name); it != state_.functions.end())
-    return call(it->second, words, streams);
-  const auto alias = state_.aliases.find(name);
-  if (!state_.expands_aliases || alias == state_.aliases.end())
-    return run_beside_functions(words, streams);
-  const Words meant = alias_words(alias->second, words);
-  if (meant.empty()) {
-    session_.fail(
-        fmt::format("{} is an alias, which is not followed; write out what it stands for", name));
-    return Flow::kExit;
-  }
-  return run_beside_functions(meant, streams);
+  const auto it = state_.functions.find(words.front().text);
+  return it == state_.functions.end() ? run_beside_functions(words, streams)
+                                      : call(it->second, words, streams);
+}
+
+/// What a line means to a shell that expands aliases: of its first word, as it is written, alone.
+/// `\torchrun`, `$LAUNCHER` and `exec torchrun` are the program.
+ScriptRunner::Words ScriptRunner::without_alias(const ShellNode& node, Words words) {
+  if (!state_.expands_aliases || node.words.empty() || words.empty()) return words;
+  const auto alias = state_.aliases.find(node.words.front().text);
+  if (alias == state_.aliases.end()) return words;
+  Words meant = alias_words(alias->second, words);
+  if (meant.empty())
+    session_.fail(fmt::format("{} is an alias, which is not followed; write out what it stands for",
+                              alias->first));
+  return meant;
 }
 
 /// Plain words in place of the first one. Nothing where they are more than that to the shell: it
-/// reads an alias as a part of the line.
+/// reads an alias as a part of the line, and behind a blank at its end looks for the next one.
 ScriptRunner::Words ScriptRunner::alias_words(const std::string& text, const Words& words) const {
   Words meant;
   for (const std::string& part : base::split(text, ' '))
@@ -253,8 +258,8 @@ ScriptRunner::Words ScriptRunner::alias_words(const std::string& text, const Wor
   const bool plain = text.find_first_of("$`'\"\\;&|<>(){}*?[~#\t\n\x01") == text.npos;
   if (!plain || meant.empty() || base::contains(meant.front().text, "=")) return {};
   const std::string& first = meant.front().text;
-  const bool again = first != words.front().text && state_.aliases.contains(first);
-  if (again || state_.functions.contains(first)) return {};
+  if (first != words.front().text && state_.aliases.contains(first)) return {};
+  if (text.ends_with(' ') && words.size() > 1 && state_.aliases.contains(words[1].text)) return {};
   meant.insert(meant.end(), words.begin() + 1, words.end());
   return meant;
 }

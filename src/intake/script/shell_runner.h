@@ -70,6 +70,7 @@ class ScriptRunner {
   void run_exit_trap(Streams streams);
   void run_trap(const Words& words);
   void run_shopt(const Words& words);
+  Words without_alias(const ShellNode& node, Words words);
   Words alias_words(const std::string& text, const Words& words) const;
   Flow run(const ShellNode& node, Streams streams);
   Flow run_compound(const ShellNode& node, Streams streams);

@@ -84,8 +84,7 @@ std::string decision_text(const ReplanStretch& it, bool first) {
   const std::string does(it.does == ReplanDoes::kSetsCaps ? caps_text(it.kept)
                                                           : campaign::to_word(it.does));
   if (first)
-    return it.proposed == it.before ? "starts"
-                                    : fmt::format("starts; {:+.1f} % missed", it.gain_pct());
+    return it.gain_pct() > 0 ? fmt::format("starts; {:+.1f} % missed", it.gain_pct()) : "starts";
   if (!it.break_even_s) return does;
   return fmt::format("{}; {:+.1f} %, pays after {} of {}", does, it.gain_pct(),
                      base::format_seconds(*it.break_even_s), base::format_seconds(it.seconds()));
