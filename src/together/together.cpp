@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/collection.h"
@@ -20,12 +21,16 @@ std::vector<const spec::Job*> jobs_of(const std::vector<NamedJob>& jobs) {
 
 /// Whether jobs that lie on either meet on the same links.
 bool same_network(const spec::Cluster& a, const spec::Cluster& b) {
-  const auto rates = [](const spec::Cluster& it) {
-    return base::mapped(it.node.nics, &spec::Nic::bytes_per_s);
+  const auto links = [](const spec::Cluster& it) {
+    const spec::Planes& planes = it.fabric.planes;
+    return std::tuple(it.nodes, it.node.gpus, it.domain_gpus, it.fabric.kind, planes.count,
+                      planes.down, planes.spray,
+                      base::mapped(it.node.nics, &spec::Nic::bytes_per_s),
+                      base::mapped(it.fabric.tiers, [](const spec::FabricTier& tier) {
+                        return std::tuple(tier.name, tier.nodes_below, tier.oversubscription);
+                      }));
   };
-  return a.nodes == b.nodes && a.node.gpus == b.node.gpus && a.domain_gpus == b.domain_gpus &&
-         rates(a) == rates(b) && a.fabric.kind == b.fabric.kind &&
-         a.fabric.tiers == b.fabric.tiers && a.fabric.planes == b.fabric.planes;
+  return links(a) == links(b);
 }
 
 Result<void> check_cluster(const std::vector<NamedJob>& jobs, const TogetherOptions& options) {

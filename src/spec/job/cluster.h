@@ -86,7 +86,6 @@ struct FabricTier {
   std::string name;             ///< "leaf", "spine", "core"
   int64_t nodes_below = 0;      ///< nodes that one switch group of this tier joins; 0: all
   double oversubscription = 1;  ///< capacity below / capacity above
-  bool operator==(const FabricTier&) const = default;
 };
 
 struct Fabric {

@@ -38,7 +38,6 @@ struct Planes {
   int64_t count = 1, down = 0;
   bool spray = false;  ///< one message is cut over all planes that are up; else it has one of them
   int64_t up() const { return count - down; }
-  bool operator==(const Planes&) const = default;
 };
 
 /// How a network that is no tree of switches is wired; empty for those that are.
