@@ -39,8 +39,8 @@ double PowerShares::exceeded_for(double share) const {
 
 PowerShares power_shares(const std::vector<double>& watts, double width_w) {
   const auto [low, high] = std::ranges::minmax(watts);
-  const auto bin = [&, low = low](double w) {
-    return static_cast<size_t>(std::lround((w - low) / width_w));
+  const auto bin = [&, least_w = low](double w) {
+    return static_cast<size_t>(std::lround((w - least_w) / width_w));
   };
   PowerShares result{
       .low_w = low, .width_w = width_w, .shares = std::vector<double>(bin(high) + 1)};
