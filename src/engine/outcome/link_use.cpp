@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "base/collection.h"
 #include "cost/network_load.h"
@@ -147,23 +146,29 @@ class FabricUse {
   /// Adds up the roles whose ranks share a node; of nodes only the busiest counts.
   void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
     if (loads_.empty() || sent.nic_bytes <= 0) return;
+    const workload::Operator& it = input_.plan.operators[op];
     const plan::FabricLoad load =
-        cost::network_load(input_.job, input_.plan.operators[op], input_.plan.placements[role][op]);
+        cost::network_load(input_.job, it, input_.plan.placements[role][op]);
     for (DimensionUse& use : loads_) {
       const auto link = std::ranges::find(load.links, std::string_view(use.dimension->name),
                                           &plan::LinkLoad::link);
       if (link == load.links.end()) continue;
       if (use.node != role / roles_on_node_) {
         use.node = role / roles_on_node_;
-        use.busiest_bytes = std::max(use.busiest_bytes, std::exchange(use.load.bytes, 0));
+        use.busiest_bytes = use.fullest_bytes();
+        use.load.bytes = use.forth_bytes = use.back_bytes = 0;
       }
-      use.load.add(sent.nic_bytes * ranks_on_node_ * link->bytes, times, seconds);
+      const double bytes = sent.nic_bytes * ranks_on_node_ * link->bytes;
+      use.load.add(bytes, times, seconds);
+      // Stages send forth over one direction of a link, and back over the other.
+      if (it.group != workload::GroupKind::kPipeline) continue;
+      (it.pass == workload::Pass::kForward ? use.forth_bytes : use.back_bytes) += bytes * times;
     }
   }
 
   void write(double step_s, std::vector<run::Link>& links) const {
     for (DimensionUse use : loads_) {
-      use.load.bytes = std::max(use.load.bytes, use.busiest_bytes);
+      use.load.bytes = use.fullest_bytes();
       links.push_back(link(use.dimension->name.c_str(), use.load, 1, 1, 1,
                            use.dimension->link_bytes_per_s, step_s));
     }
@@ -173,8 +178,13 @@ class FabricUse {
   struct DimensionUse {
     const spec::Dimension* dimension = nullptr;
     LinkLoad load = {};
-    size_t node = 0;  ///< the roles at hand, by the node that they share
-    double busiest_bytes = 0;
+    double forth_bytes = 0, back_bytes = 0;  ///< of these, from stage to stage
+    size_t node = 0;                         ///< the roles at hand, by the node that they share
+    double busiest_bytes = 0;                ///< of those before, one direction
+
+    double fullest_bytes() const {
+      return std::max(busiest_bytes, load.bytes - std::min(forth_bytes, back_bytes));
+    }
   };
   const EngineInput& input_;
   std::vector<spec::Dimension> dimensions_;

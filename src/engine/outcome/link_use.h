@@ -11,7 +11,7 @@ namespace ergometer::engine {
 /// Bytes that cross the links inside the scale-up domains and the NICs in one step, each counted
 /// once at its sender; rates per GPU inside, per NIC outside, one direction. The peak is the
 /// highest mean rate of any single operator. Of a network without a tree of switches also a row a
-/// dimension, of its fullest link.
+/// dimension, of the fullest link's fuller direction.
 std::vector<run::Link> link_use(const EngineInput& input, double step_s);
 
 /// What a job does on the links above one tier of switches.
