@@ -64,7 +64,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer optimize job.yaml --objective energy --out better\n", "MODEL", 0, 16,
      optimize_flags, run_optimize, true},
     {"replan", "Say when to plan a running job anew as inlets, feeds or GPUs change",
-     "replan MODEL|FILE... --changes FILE.yaml --length TIME [options]",
+     "replan MODEL|FILE... --changes FILE --length TIME [options]",
      "  ergometer replan job.yaml --changes changes.yaml --length 8h\n"
      "  ergometer replan job.yaml --changes changes.yaml --length 1d --restart 5min\n",
      "MODEL", 0, 16, replan_flags, run_replan, true},

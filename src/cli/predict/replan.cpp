@@ -93,13 +93,13 @@ std::vector<Flag> replan_flags() {
 Result<int> run_replan(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments))
     return input_error(
-        "replan: JOB is missing; usage: ergometer replan MODEL|FILE... --changes FILE.yaml "
+        "replan: JOB is missing; usage: ergometer replan MODEL|FILE... --changes FILE "
         "--length TIME");
   for (const char* name : {"changes", "length"})
     if (!arguments.has(name))
       return input_error(
           "replan: --{} is missing; usage: ergometer replan MODEL|FILE... --changes "
-          "FILE.yaml --length TIME",
+          "FILE --length TIME",
           name);
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   tell_job(settings, "", console);
