@@ -17,11 +17,10 @@ namespace {
 using spec::YamlMap;
 
 constexpr size_t kMostChanges = 64;  // of each the job is optimized anew
-constexpr double kMostChangeS = 3.2e9;
 constexpr std::string_view kOverride = "override";
 
 double time_of_change(YamlMap& map, std::string_view key) {
-  const auto seconds = spec::MeasureRange{"s", 0, kMostChangeS}.read(map.text(key));
+  const auto seconds = spec::MeasureRange{"s", 0, kLongestReplanS}.read(map.text(key));
   if (!seconds) map.refuse(key, seconds.error().message);
   return seconds.value_or(0);
 }

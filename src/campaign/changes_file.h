@@ -8,6 +8,9 @@
 
 namespace ergometer::campaign {
 
+/// Of a run whose conditions change, and of times in it: a hundred years.
+inline constexpr double kLongestReplanS = 3.2e9;
+
 /// What is otherwise around a job for a while.
 struct Change {
   std::string name;

@@ -302,6 +302,23 @@ TEST(Limiter, NamesExposedCommunication) {
   EXPECT_NE(run.limiter.find("network"), std::string::npos) << run.limiter;
 }
 
+// Four stages on a ring of four nodes: 32 micro batches of 4096 x 4096 numbers of 2 bytes go forth
+// over one direction of a link and as many back over the other.
+TEST(Simulate, StagesSendForthAndBackOnTwoDirectionsOfALink) {
+  const spec::Job job = test::llama3_8b(
+      32, {{"tp", "8"},
+           {"pp", "4"},
+           {"sequence_parallel", "true"},
+           {"cluster",
+            "{extends: hgx-h100, fabric: {kind: torus, collectives: ib-400g, dims: [4], "
+            "link_bandwidth: 400 Gb/s}}"}});
+  const run::Run run = simulated(job).run;
+  const auto along = std::ranges::find(run.links, std::string("x"), &run::Link::kind);
+  ASSERT_NE(along, run.links.end());
+  const double bytes = 32.0 * 4096 * 4096 * 2;
+  EXPECT_NEAR(along->bytes_per_step, bytes, 1e-5 * bytes);
+}
+
 TEST(Simulate, DecodeCountsOneTokenASequence) {
   const spec::Job job = job_of({{"model", "llama3-8b"},
                                 {"cluster", "hgx-h100"},

@@ -26,6 +26,8 @@
 // Assumed, not measured.
 #include "together/sharing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -152,9 +154,13 @@ Result<std::vector<Played>> settle(const std::vector<std::vector<TierPlace>>& pl
       for (size_t tier = 0; tier < tiers.size(); ++tier)
         tiers[tier].busy_s = again.tiers[tier].busy_s;
     }
-    if (moved == 0) break;
+    if (moved == 0) return played;
   }
-  return played;
+  return tl::unexpected(base::Error{
+      base::ErrorKind::kNo,
+      fmt::format("what these jobs leave each other of the links above switches has not come to "
+                  "rest after {} rounds; other nodes (--nodes) or fewer jobs may",
+                  kMostRounds)});
 }
 
 }  // namespace ergometer::together

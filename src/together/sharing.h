@@ -47,7 +47,7 @@ struct Played {
 using Play = std::function<Result<Played>(size_t which, const std::vector<double>& shares)>;
 
 /// Every job beside the others: played until what they take of each other's links agrees with how
-/// long they send. `places`: of every job, tier by tier.
+/// long they send; an error where that does not come to rest. `places`: of every job, tier by tier.
 Result<std::vector<Played>> settle(const std::vector<std::vector<TierPlace>>& places,
                                    const Play& play);
 

@@ -80,6 +80,18 @@ TEST(Settle, WhatJobsSendFromOneGroupIsByTheirNodesThere) {
   EXPECT_NEAR(rings[0].step_s, 1 + std::sqrt(2.0), 1e-3);
 }
 
+// Jobs that send now for a tenth of the time, now always.
+TEST(Settle, WhatDoesNotComeToRestIsRefused) {
+  int plays = 0;
+  const auto restless = [&](size_t which, const std::vector<double>& shares) {
+    auto played = one_and_one(which, shares);
+    played->tiers.front().busy_s = (plays++ / 2 % 2 == 0 ? 0.1 : 1) * played->step_s;
+    return played;
+  };
+  const auto jobs = settle({under({{0, 4}, {1, 4}}), under({{0, 4}, {1, 4}})}, restless);
+  EXPECT_NE(base::error_of(jobs).find("has not come to rest after 50 rounds"), std::string::npos);
+}
+
 TEST(Settle, AJobThatStaysUnderOneSwitchTakesNothing) {
   const auto jobs = base::value_of(settle({under({{0, 2}, {1, 4}}), under({{0, 2}})}, one_and_one));
   EXPECT_EQ(jobs[0].step_s, 2);

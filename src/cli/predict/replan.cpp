@@ -17,10 +17,10 @@ namespace {
 using optimize::Knob;
 
 constexpr int64_t kMostReplanDraws = 256;
-constexpr double kLongestRunS = 3.2e9;
 
 Result<double> time_of(const Arguments& arguments, const char* name, double least_s) {
-  const auto seconds = spec::MeasureRange{"s", least_s, kLongestRunS}.read(arguments.value(name));
+  const auto seconds =
+      spec::MeasureRange{"s", least_s, campaign::kLongestReplanS}.read(arguments.value(name));
   if (seconds) return *seconds;
   return input_error("--{}: {}", name, seconds.error().message);
 }
@@ -91,16 +91,14 @@ std::vector<Flag> replan_flags() {
 }
 
 Result<int> run_replan(const Arguments& arguments, const Console& console) {
-  if (!names_job(arguments))
+  const char* missing = !names_job(arguments)       ? "JOB"
+                        : !arguments.has("changes") ? "--changes"
+                        : !arguments.has("length")  ? "--length"
+                                                    : nullptr;
+  if (missing != nullptr)
     return input_error(
-        "replan: JOB is missing; usage: ergometer replan MODEL|FILE... --changes FILE "
-        "--length TIME");
-  for (const char* name : {"changes", "length"})
-    if (!arguments.has(name))
-      return input_error(
-          "replan: --{} is missing; usage: ergometer replan MODEL|FILE... --changes "
-          "FILE --length TIME",
-          name);
+        "replan: {} is missing; usage: ergometer replan MODEL|FILE... --changes FILE --length TIME",
+        missing);
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   tell_job(settings, "", console);
   ERGOMETER_ASSIGN(const campaign::ReplanAsk ask, replan_ask(arguments, settings, console));

@@ -49,6 +49,8 @@ PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
 void PowerPlay::take_slices() {
   const size_t roles = work_.roles.size();
   whole_.resize(roles);
+  slices_.reserve(roles * static_cast<size_t>(work_.slices));
+  clocked_shares_.reserve(slices_.capacity());
   for (size_t slice = 0; slice < static_cast<size_t>(work_.slices); ++slice)
     for (size_t role = 0; role < roles; ++role) {
       const physics::Energy& energy = work_.roles[role].slices[slice];

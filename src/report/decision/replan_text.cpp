@@ -24,7 +24,7 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", minutes / 60, minutes % 60);
 }
 
-/// A, B, ..., Z, layout 26, ...
+/// A, B, ..., Z, #26, ...
 std::string layout_name(size_t layout) {
   constexpr size_t kLetters = 26;
   return layout < kLetters ? std::string(1, static_cast<char>('A' + layout))

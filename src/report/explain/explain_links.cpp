@@ -42,9 +42,8 @@ Explanation traffic(const std::string& name, const run::Link& link) {
     return number_node(
         name, link.bytes_per_step, "B",
         "what the fullest link of the kind carries: over every transfer, what a node sends x the "
-        "share of it that the pattern puts on one link; what stages send forth and back, on its "
-        "two "
-        "directions");
+        "share of it that the pattern puts on one link; stages send forth and back on the link's "
+        "two directions");
   return number_node(name, link.bytes_per_step, "B",
                      "over every transfer of every rank, the bytes that it puts on this kind of "
                      "link, counted at the sender");
