@@ -159,6 +159,17 @@ void Heat::start_at(double celsius) {
   state_->warm(0, state_->gpus, celsius);
 }
 
+std::vector<double> Heat::places_c() const {
+  if (state_->in_blocks) state_->layout.read(state_->places);
+  return state_->places;
+}
+
+void Heat::resume(std::span<const double> places_c) {
+  ERGOMETER_CHECK(places_c.size() == state_->places.size(), "four temperatures a GPU");
+  std::ranges::copy(places_c, state_->places.begin());
+  state_->change_places([](double celsius, double) { return celsius; });
+}
+
 void Heat::scale_above_inlet(double factor) {
   State& state = *state_;
   if (state.in_blocks) state.layout.read(state.places);

@@ -61,6 +61,9 @@ class Heat {
   void set_flow(int64_t node, double flow);
   /// Every part at this temperature, and the energy account at zero.
   void start_at(double celsius);
+  /// The temperature of every part, and the way back to it; the energy account starts anew from it.
+  std::vector<double> places_c() const;
+  void resume(std::span<const double> places_c);
   /// How far every part is above the coolant that enters its node, times a factor. The energy
   /// account starts anew from it.
   void scale_above_inlet(double factor);

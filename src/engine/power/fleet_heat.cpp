@@ -278,6 +278,13 @@ void FleetHeat::settle(std::span<const double> watts, std::span<const double> me
   note_moves(before_c);
 }
 
+void FleetHeat::resume(const Moment& moment) {
+  for (size_t kind = 0; kind < heats_.size(); ++kind) {
+    heats_[kind].resume(moment[kind]);
+    read(kind);
+  }
+}
+
 void FleetHeat::advance(size_t part, double dt_s, std::span<const double> watts,
                         std::span<const physics::Load> loads) {
   const Part& now = parts_[part];

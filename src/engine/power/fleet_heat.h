@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/collection.h"
 #include "engine/power/fleet.h"
 #include "engine/power/governed_step.h"
 #include "physics/heat.h"
@@ -38,6 +39,10 @@ class FleetHeat {
   /// fans and dies rest with each other.
   void settle(std::span<const double> watts, std::span<const double> memory_w,
               bool to_the_end = false);
+  /// The temperature of every part of every GPU, by kind, and the way back to it.
+  using Moment = std::vector<std::vector<double>>;
+  Moment moment() const { return base::mapped(heats_, &physics::Heat::places_c); }
+  void resume(const Moment& moment);
   /// Nodes are advanced part by part, for who has more to do with their GPUs meanwhile.
   size_t parts() const { return parts_.size(); }
   GpuRange gpus_of(size_t part) const { return parts_[part].gpus; }

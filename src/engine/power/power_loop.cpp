@@ -13,7 +13,9 @@ constexpr double kSameLength = 5e-4;     ///< of a step, relative
 constexpr double kSamePrice = 1e-5;      ///< the same at nominal conditions
 constexpr double kSameReference = 1e-3;  ///< of a clock, relative
 constexpr int kMostNominalRounds = 3;
-constexpr double kSettledK = 0.05;      ///< largest change of a temperature that counts as none
+/// Largest change of a temperature that counts as none: between slices, and between rounds of
+/// ticks, whose fall on bursts moves it by some tenths: a quarter of what sensors tell.
+constexpr double kSettledK = 0.05, kSettledInTicksK = 0.25;
 constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 /// Change of a clock, relative, after which a step of a run is played anew; by how much its length
 /// may then miss what the engine says; how often that is looked for.
@@ -21,10 +23,9 @@ constexpr double kPlayAgain = 2e-3, kFollowed = 1e-3;
 constexpr int kMostReplays = 4;
 /// A round of the search for rest: whole steps, at least so long; where heat holds clocks back,
 /// what sinks take to follow. Governors that hunt have no rest but in the mean: rounds become
-/// longer, of several steps, and a quarter of what a sensor can tell is rest enough.
+/// longer, of several steps.
 constexpr double kRoundS = 1, kHeldRoundS = 20, kHuntedSteps = 8;
 constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
-constexpr double kHuntingK = 0.25;
 /// What still moves after all rounds is an answer within what a sensor shows, or none.
 constexpr double kWanderingK = 1, kWandering = 0.01;
 /// Shown at least: what a sensor averages over, and how long governors hunt.
@@ -39,6 +40,8 @@ constexpr double kWarmS = 1200;
 /// long as the governor's alarm move it by a third.
 constexpr double kTickS = 0.005, kShortestTickS = 0.001;
 constexpr double kTicksOfShortSteps = 64;
+/// Coarse ticks are so many of these, as far as a governor's alarm looks.
+constexpr double kCoarser = 5;
 constexpr double kLongestStep = 20;  ///< at the lowest clocks, of one at the reference clock
 /// GPUs times ticks of one step, as far as 64 ticks allow; of a run.
 constexpr double kMostGpuTicks = 1 << 17, kMostRunTicks = 1 << 26;
@@ -50,22 +53,28 @@ double weight_of(int round) {
 }
 
 /// Looks for the length factor at which the play's steps last what the engine says. As a rule what
-/// the play lacks falls by a hundredth where the factor rises by one; near what a GPU draws
-/// standing still, by many: so it goes along the line through the last two.
+/// the play lacks falls by a hundredth where the factor rises by one; by less where a cap lets
+/// slower work have a higher clock; near what a GPU draws standing still, by many: so it goes along
+/// the line through the last two.
 class LengthSearch {
  public:
+  /// `fall`: of what the play lacks, how much a factor that is larger by one takes away; kept, for
+  /// the next search.
+  explicit LengthSearch(double& fall) : fall_(fall) {}
   /// `missing`: what the play lacked of the engine's step at this factor, relative.
   double next(double factor, double missing) {
     const double fall = (last_missing_ - missing) / (factor / last_factor_ - 1);
-    if (std::isfinite(fall)) fall_ = std::clamp(fall, 1.0, kSteepest);
+    if (std::isfinite(fall))
+      fall_ = std::clamp(fall, std::abs(missing) < kNear ? kGentlest : 1, kSteepest);
     last_factor_ = factor;
     last_missing_ = missing;
     return factor * (1 + std::clamp(missing / fall_, -kLongest, kLongest));
   }
 
  private:
-  static constexpr double kSteepest = 20, kLongest = 0.3;
-  double fall_ = 1, last_factor_ = INFINITY, last_missing_ = INFINITY;
+  static constexpr double kNear = 0.03, kGentlest = 0.25, kSteepest = 20, kLongest = 0.3;
+  double& fall_;
+  double last_factor_ = INFINITY, last_missing_ = INFINITY;
 };
 
 double largest_difference(std::span<const double> a, std::span<const double> b) {
@@ -123,43 +132,59 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
     : input_(input), priced_s_(nominal.work.step_s()), costs_(input.costs) {
   begin(nominal, settle_slices(nominal));
   // First slices last what they are priced at, whatever their clock.
-  rests_ = rest(nominal, [] { return 0.0; });
+  const auto as_priced = [] { return 0.0; };
+  rests_ = rest(nominal, Grain::kCoarse, as_priced);
   find_paces(nominal.fleet);
   take_clocks();
   find_reference();
+  if (!steady_) return;
   // A machine that cannot be cooled or fed: what its clocks do from one moment to the next would
   // move the step manyfold.
-  if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kinds.front().gpu.clocks.highest_hz) return;
+  if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kinds.front().gpu.clocks.highest_hz) {
+    rests_ = rest(nominal, Grain::kFine, as_priced);
+    return;
+  }
   // Then what they last at their clocks, which moves the clocks a little.
+  settle_nominal(nominal, Grain::kCoarse);
+  settle_nominal(nominal, Grain::kFine);
+  play_->set_pace(reference_hz_, length_factor_);
+}
+
+void PowerLoop::settle_nominal(const Played& nominal, Grain grain) {
   for (int round = 0; round < kMostNominalRounds; ++round) {
     play_->set_pace(reference_hz_, length_factor_);
-    rests_ = rest(nominal, [this] { return priced_s_ / play_->marked_step_s() - 1; });
+    rests_ = rest(nominal, grain, [this] { return priced_s_ / play_->marked_step_s() - 1; });
     take_clocks();
     const double before_hz = reference_hz_;
     find_reference();
     length_factor_ *= before_hz / reference_hz_;  // slices stay as long as they are
     if (std::abs(before_hz / reference_hz_ - 1) < kSameReference) break;
   }
-  play_->set_pace(reference_hz_, length_factor_);
 }
 
 void PowerLoop::settle(const Played& played) {
   begin(played, settle_slices(played));
   // Until governors have come down from their highest clock.
-  while (play_->now_s() < kRoundS) play_->advance(tick_s(priced_s_));
-  rests_ = rest(played, [this] { return missing_of_replay(); });
+  play_until(std::ceil(kRoundS / priced_s_), priced_s_, tick_s(priced_s_, Grain::kCoarse),
+             [](const Tick&) {});
+  for (const Grain grain : {Grain::kCoarse, Grain::kFine})
+    rests_ = rest(played, grain, [this] { return missing_of_replay(); });
 }
 
-double PowerLoop::tick_s(double step_s) const {
+double PowerLoop::tick_s(double step_s, Grain grain) const {
   const double most =
       std::max(kTicksOfShortSteps, std::floor(kMostGpuTicks / static_cast<double>(fleet_->gpus())));
   const double fine = std::min(kTicksOfShortSteps, std::floor(step_s / kShortestTickS));
   const double ticks = std::max({1.0, fine, std::ceil(step_s / kTickS)});
-  return step_s / std::min(ticks, most);
+  const double finest_s = step_s / std::min(ticks, most);
+  if (grain == Grain::kFine || finest_s >= kGovernorAlarmS) return finest_s;
+  return step_s / std::ceil(step_s / std::min(kCoarser * finest_s, kGovernorAlarmS));
 }
 
 void PowerLoop::begin(const Played& played, std::span<const double> trim_w) {
   fleet_ = &played.fleet;
+  heat_ = &played.heat;
+  length_fall_ = 1;
   followed_hz_.clear();
   replays_left_ = 0;
   play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
@@ -243,18 +268,32 @@ void PowerLoop::play_until(double steps, double step_s, double dt_s, const Watch
   while (play_->steps() + dt_s / step_s / 2 < steps) watch(play_->advance(dt_s));
 }
 
+void PowerLoop::keep(const Tick& tick) {
+  std::vector<double> watts;
+  if (static_cast<double>(last_w_.size()) * tick.length_s >= kLeadInS) {
+    watts = std::move(last_w_.front());
+    last_w_.pop_front();
+  }
+  watts = tick.watts;
+  last_w_.push_back(std::move(watts));
+}
+
 /// Plays rounds until they repeat themselves. `lacking`: how much longer the step is to be than the
-/// play's in the last round, relative. Returns whether it came to that.
-bool PowerLoop::rest(const Played& played, const std::function<double()>& lacking) {
+/// play's in the last round, relative. Returns whether it came to that. Coarse ticks only come near
+/// it: what does not within a few rounds is left to fine ones.
+bool PowerLoop::rest(const Played& played, Grain grain, const std::function<double()>& lacking) {
   FleetHeat& heat = played.heat;
   std::vector<double> last_c(heat.surroundings().die_c.begin(), heat.surroundings().die_c.end());
-  double step_s = priced_s_, last_step = play_->steps();
+  double last_step = std::round(play_->steps());  // rounds end where a step does
+  double step_s = play_->marked_steps() < 1 ? priced_s_ : play_->marked_step_s();
   Means hunted(played.fleet);
-  LengthSearch length;
+  LengthSearch length(length_fall_);
   double missed = 0, largest_moved_k = 0;  // over the second half of all rounds
   bool held = false;                       // heat held clocks back, now or before
   hunting_ = false;
-  for (int round = 0; round < kMostRounds; ++round) {
+  last_w_.clear();
+  const bool fine = grain == Grain::kFine;
+  for (int round = 0; round < (fine ? kMostRounds : kPatientRounds); ++round) {
     held = held || play_->held_by_heat();
     hunting_ = held || round >= kPatientRounds;
     const double longer = std::exp2(std::max(0, round - kPatientRounds) / kDoubledEvery);
@@ -263,15 +302,19 @@ bool PowerLoop::rest(const Played& played, const std::function<double()>& lackin
         std::max(hunting_ && !held ? kHuntedSteps : 1.0, std::ceil(least_s / step_s));
     Means means(played.fleet);
     play_->mark();
-    play_until(last_step += wanted, step_s, tick_s(step_s),
-               [&](const Tick& tick) { means.add(tick, heat); });
+    play_until(last_step += wanted, step_s, tick_s(step_s, grain), [&](const Tick& tick) {
+      means.add(tick, heat);
+      if (fine) keep(tick);
+    });
     means.finish();
     const double missing = lacking();
+    if (!steady_) return false;  // the engine's step says nothing
     length_factor_ = length.next(length_factor_, missing);
     play_->set_pace(reference_hz_, length_factor_);
     step_s = play_->marked_step_s() * (1 + missing);
     // A thermal governor's ceiling is a state that no closed form jumps to: time has to pass.
     held = held || play_->held_by_heat();
+    if (fine) at_end_ = heat.moment();
     if (!held) {
       if (hunting_) hunted.add(means);
       if (hunting_) means = hunted;
@@ -281,18 +324,22 @@ bool PowerLoop::rest(const Played& played, const std::function<double()>& lackin
     const double moved_k = largest_difference(means.die_c, last_c);
     last_c = means.die_c;
     if (round >= kMostRounds / 2) largest_moved_k = std::max(largest_moved_k, moved_k);
-    if (moved_k < (hunting_ ? kHuntingK : kSettledK) &&
-        std::abs(missing) < (hunting_ ? 4 : 1) * kSameLength)
+    if (moved_k < kSettledInTicksK && std::abs(missing) < (hunting_ ? 4 : 1) * kSameLength)
       return true;
     if (round >= kMostRounds / 2) missed += missing / (kMostRounds / 2.0);
   }
-  return largest_moved_k < kWanderingK && std::abs(missed) < kWandering;
+  return fine && largest_moved_k < kWanderingK && std::abs(missed) < kWandering;
 }
 
 void PowerLoop::show(const Watch& lead_in, const Watch& watch) {
   const double step_s = timeline_.step_s, dt_s = tick_s(step_s);
-  const double before = std::max(1.0, std::ceil(kLeadInS / step_s));
-  play_until(std::ceil(play_->steps()) + before, step_s, dt_s, lead_in);
+  Tick past;
+  past.length_s = dt_s;
+  for (const std::vector<double>& watts : last_w_) {
+    past.watts = watts;
+    lead_in(past);
+  }
+  heat_->resume(at_end_);
   const double least_s = hunting_ || play_->held_by_heat() ? kHuntingShownS : kLeastShownS;
   shown_steps_ = std::max(1.0, std::ceil(least_s / step_s));
   play_->restart();
@@ -350,7 +397,8 @@ void PowerLoop::follow(bool last) {
 }
 
 void PowerLoop::rehearse_first_step(const Played& played, const std::function<void()>& start) {
-  LengthSearch length;
+  double fall = 1;
+  LengthSearch length(fall);
   for (int round = 0; round < kMostReplays; ++round) {
     start();
     begin(played, {});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,9 +46,9 @@ class PowerLoop {
   bool rests() const { return rests_; }
   /// Whether every step that the engine played told the whole one (`Timeline::steady`).
   bool steady() const { return steady_; }
-  /// Shows `watch` whole steps of what was settled last, `lead_in` those before time 0, as far as
-  /// sensors look back. One step, more where a step is shorter than a sensor's window or where heat
-  /// holds clocks back, which takes its own time.
+  /// Shows `watch` whole steps of what was settled last, `lead_in` what GPUs drew before time 0, as
+  /// far as sensors look back and that was played. One step, more where a step is shorter than a
+  /// sensor's window or where heat holds clocks back, which takes its own time.
   void show(const Watch& lead_in, const Watch& watch);
   /// Finds how long slices are in the first step of a run, which no step before it tells. It is
   /// played a few times, each from `start`, which sets `heat`; where heat is then is no start.
@@ -80,16 +81,20 @@ class PowerLoop {
 
  private:
   struct Means;
+  /// Of ticks: the search for rest takes most of its rounds in coarse ones.
+  enum class Grain { kCoarse, kFine };
   void begin(const Played& played, std::span<const double> trim_w);
   std::vector<double> settle_slices(const Played& played) const;
   void play_until(double steps, double step_s, double dt_s, const Watch& watch);
   void follow(bool last);
-  bool rest(const Played& played, const std::function<double()>& lacking);
+  bool rest(const Played& played, Grain grain, const std::function<double()>& lacking);
+  void settle_nominal(const Played& nominal, Grain grain);
+  void keep(const Tick& tick);
   void find_paces(Fleet& fleet) const;
   void take_clocks();
   void find_reference();
   double missing_of_replay();
-  double tick_s(double step_s) const;
+  double tick_s(double step_s, Grain grain = Grain::kFine) const;
   double shortest_tick_s(double run_s) const;
   void play_step();
   EngineInput at_clocks() const;
@@ -99,8 +104,13 @@ class PowerLoop {
   cost::CostTable costs_;                   ///< the input's, at the reference clock found
   double reference_hz_ = 0, s_per_hz_ = 0;  ///< how much longer a higher one makes the step
   const Fleet* fleet_ = nullptr;            ///< played last
+  FleetHeat* heat_ = nullptr;               ///< its
   std::unique_ptr<PowerPlay> play_;
   double length_factor_ = 1;  ///< of the play
+  double length_fall_ = 1;    ///< of what it lacks, by what is added to the factor
+  /// By tick, what each GPU drew at the end of the search for rest, as far as sensors look back.
+  std::deque<std::vector<double>> last_w_;
+  FleetHeat::Moment at_end_;  ///< of a step, in its last round: rest is a mean
   bool hunting_ = false;      ///< governors found no step that repeats itself
   bool rests_ = false, steady_ = true;
   double shown_steps_ = 0;

@@ -3,23 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 namespace ergometer::engine {
 namespace {
 
-/// What the ticks of a window add up to, the newest first: of all of them and of the last ones, a
-/// second's worth.
-ERGOMETER_WIDTHS void add_up(const Window& ring, double dt_s, std::span<const RoleWork> ticks,
+/// What the ticks of a window add up to, the newest first, so far back as `recent` and in all.
+ERGOMETER_WIDTHS void add_up(const Window& ring, std::span<const RoleWork> ticks,
                              std::span<RoleWork> whole, std::span<RoleWork> recent) {
-  const double whole_s = dt_s * static_cast<double>(ring.ticks);
-  const double recent_s = dt_s * static_cast<double>(ring.recent);
   for (size_t role = 0; role < whole.size(); ++role) {
     RoleWork sum;
     for (size_t i = 0; i < ring.recent; ++i) sum += ticks[ring.back(i) * whole.size() + role];
-    recent[role] = 1 / recent_s * sum;
+    recent[role] = sum;
     for (size_t i = ring.recent; i < ring.ticks; ++i)
       sum += ticks[ring.back(i) * whole.size() + role];
-    whole[role] = 1 / whole_s * sum;
+    whole[role] = sum;
   }
 }
 
@@ -49,6 +47,8 @@ PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
 void PowerPlay::take_slices() {
   const size_t roles = work_.roles.size();
   whole_.resize(roles);
+  whole_sum_.resize(roles);
+  recent_sum_.resize(roles);
   slices_.reserve(roles * static_cast<size_t>(work_.slices));
   clocked_shares_.reserve(slices_.capacity());
   for (size_t slice = 0; slice < static_cast<size_t>(work_.slices); ++slice)
@@ -133,24 +133,46 @@ void PowerPlay::tell_work() {
   done_.thermal_periods = thermal_time_.pass(dt_s);
 }
 
-/// Ticks of another length: windows keep their means.
+/// Ticks of another length: windows keep their means; what was in each tick where there are as
+/// many.
 void PowerPlay::cut_windows(double dt_s) {
   const auto ticks = [&](double seconds) {
     return static_cast<size_t>(std::max(1.0, std::round(seconds / dt_s)));
   };
-  window_tick_s_ = dt_s;
-  done_.window = {.ticks = ticks(kGovernorWindowS), .recent = ticks(kGovernorAlarmS), .now = 0};
+  const Window cut = {.ticks = ticks(kGovernorWindowS), .recent = ticks(kGovernorAlarmS), .now = 0};
+  const double longer = dt_s / std::exchange(window_tick_s_, dt_s);
+  if (!window_.empty() && cut.ticks == done_.window.ticks && cut.recent == done_.window.recent) {
+    for (std::vector<RoleWork>* each : {&window_, &whole_sum_, &recent_sum_})
+      for (RoleWork& work : *each) work = longer * work;
+    return;
+  }
+  done_.window = cut;
   window_.clear();
   for (size_t tick = 0; tick < done_.window.ticks; ++tick)
     for (const RoleWork& work : whole_) window_.push_back(dt_s * work);
+  add_up(done_.window, window_, whole_sum_, recent_sum_);
   boards_.cut_windows(done_.window.ticks);
 }
 
 /// Takes the tick into the governors' windows.
 void PowerPlay::remember() {
+  const Window& ring = done_.window;
   const size_t roles = worked_.size();
-  std::ranges::copy(worked_, window_.begin() + static_cast<ptrdiff_t>(done_.window.now * roles));
-  add_up(done_.window, tick_.length_s, window_, whole_, recent_);
+  RoleWork* const now = window_.data() + ring.now * roles;
+  const RoleWork* const leaving = window_.data() + ring.back(ring.recent) * roles;
+  for (size_t role = 0; role < roles; ++role) {
+    recent_sum_[role] += worked_[role];
+    recent_sum_[role] += -1 * leaving[role];
+    whole_sum_[role] += worked_[role];
+    whole_sum_[role] += -1 * now[role];
+    now[role] = worked_[role];
+  }
+  // What sums that go on leave of the ticks gone by is rounding: from time to time they begin anew.
+  if (ring.now == 0) add_up(ring, window_, whole_sum_, recent_sum_);
+  for (size_t role = 0; role < roles; ++role) {
+    whole_[role] = 1 / (tick_.length_s * static_cast<double>(ring.ticks)) * whole_sum_[role];
+    recent_[role] = 1 / (tick_.length_s * static_cast<double>(ring.recent)) * recent_sum_[role];
+  }
 }
 
 /// Power, heat and what comes of them, for the nodes of one part.

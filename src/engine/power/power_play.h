@@ -110,7 +110,8 @@ class PowerPlay {
   /// What governors see, all roles of a tick beside each other: the work of the window's ticks, and
   /// by role a second's worth of the whole window and of its last ticks.
   std::vector<RoleWork> window_, whole_, recent_;
-  double window_tick_s_ = 0;  ///< length of the ticks in it
+  std::vector<RoleWork> whole_sum_, recent_sum_;  ///< of its ticks
+  double window_tick_s_ = 0;                      ///< length of the ticks in it
   physics::GovernorPeriods thermal_time_;
   Tick tick_;
 };
