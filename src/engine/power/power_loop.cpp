@@ -1,6 +1,7 @@
 #include "engine/power/power_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -30,7 +31,7 @@ constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
 constexpr double kWanderingK = 1, kWandering = 0.01;
 /// Shown at least: what a sensor averages over, and how long governors hunt.
 constexpr double kLeastShownS = 0.05, kHuntingShownS = 20;
-constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second
+constexpr double kLeadInS = 1.1;  ///< an averaging sensor looks back for a second
 
 /// From idle GPUs to rest: twenty times what a heat sink takes to follow, some minute.
 constexpr double kWarmS = 1200;
@@ -133,7 +134,7 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
   begin(nominal, settle_slices(nominal));
   // First slices last what they are priced at, whatever their clock.
   const auto as_priced = [] { return 0.0; };
-  rests_ = rest(nominal, Grain::kCoarse, as_priced);
+  rests_ = rest(nominal, grains().front(), as_priced);
   find_paces(nominal.fleet);
   take_clocks();
   find_reference();
@@ -145,8 +146,7 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
     return;
   }
   // Then what they last at their clocks, which moves the clocks a little.
-  settle_nominal(nominal, Grain::kCoarse);
-  settle_nominal(nominal, Grain::kFine);
+  for (const Grain grain : grains()) settle_nominal(nominal, grain);
   play_->set_pace(reference_hz_, length_factor_);
 }
 
@@ -167,7 +167,7 @@ void PowerLoop::settle(const Played& played) {
   // Until governors have come down from their highest clock.
   play_until(std::ceil(kRoundS / priced_s_), priced_s_, tick_s(priced_s_, Grain::kCoarse),
              [](const Tick&) {});
-  for (const Grain grain : {Grain::kCoarse, Grain::kFine})
+  for (const Grain grain : grains())
     rests_ = rest(played, grain, [this] { return missing_of_replay(); });
 }
 
@@ -179,6 +179,13 @@ double PowerLoop::tick_s(double step_s, Grain grain) const {
   const double finest_s = step_s / std::min(ticks, most);
   if (grain == Grain::kFine || finest_s >= kGovernorAlarmS) return finest_s;
   return step_s / std::ceil(step_s / std::min(kCoarser * finest_s, kGovernorAlarmS));
+}
+
+/// Those that the search for rest goes through, one after the other.
+std::span<const PowerLoop::Grain> PowerLoop::grains() const {
+  static constexpr std::array kBoth = {Grain::kCoarse, Grain::kFine};
+  const bool same = tick_s(priced_s_, Grain::kCoarse) == tick_s(priced_s_, Grain::kFine);
+  return std::span(kBoth).subspan(same ? 1 : 0);
 }
 
 void PowerLoop::begin(const Played& played, std::span<const double> trim_w) {

@@ -87,6 +87,7 @@ class PowerLoop {
   std::vector<double> settle_slices(const Played& played) const;
   void play_until(double steps, double step_s, double dt_s, const Watch& watch);
   void follow(bool last);
+  std::span<const Grain> grains() const;
   bool rest(const Played& played, Grain grain, const std::function<double()>& lacking);
   void settle_nominal(const Played& nominal, Grain grain);
   void keep(const Tick& tick);
