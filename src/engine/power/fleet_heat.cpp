@@ -279,10 +279,8 @@ void FleetHeat::settle(std::span<const double> watts, std::span<const double> me
 }
 
 void FleetHeat::resume(const Moment& moment) {
-  for (size_t kind = 0; kind < heats_.size(); ++kind) {
-    heats_[kind].resume(moment[kind]);
-    read(kind);
-  }
+  for (size_t kind = 0; kind < heats_.size(); ++kind) heats_[kind].resume(moment.places_c[kind]);
+  for (const FleetKind& kind : fleet_.kinds) set_fans(kind, moment.fan);
 }
 
 void FleetHeat::advance(size_t part, double dt_s, std::span<const double> watts,

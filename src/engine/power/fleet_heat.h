@@ -39,9 +39,13 @@ class FleetHeat {
   /// fans and dies rest with each other.
   void settle(std::span<const double> watts, std::span<const double> memory_w,
               bool to_the_end = false);
-  /// The temperature of every part of every GPU, by kind, and the way back to it.
-  using Moment = std::vector<std::vector<double>>;
-  Moment moment() const { return base::mapped(heats_, &physics::Heat::places_c); }
+  /// The temperature of every part of every GPU, by kind, and the speed of every node's fans; and
+  /// the way back to them.
+  struct Moment {
+    std::vector<std::vector<double>> places_c;
+    std::vector<double> fan;
+  };
+  Moment moment() const { return {base::mapped(heats_, &physics::Heat::places_c), fan_}; }
   void resume(const Moment& moment);
   /// Nodes are advanced part by part, for who has more to do with their GPUs meanwhile.
   size_t parts() const { return parts_.size(); }

@@ -134,7 +134,8 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
   begin(nominal, settle_slices(nominal));
   // First slices last what they are priced at, whatever their clock.
   const auto as_priced = [] { return 0.0; };
-  rests_ = rest(nominal, grains().front(), as_priced);
+  const Grain first = play_->held_by_heat() ? Grain::kFine : grains().front();
+  rests_ = rest(nominal, first, as_priced);
   find_paces(nominal.fleet);
   take_clocks();
   find_reference();
@@ -142,7 +143,7 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
   // A machine that cannot be cooled or fed: what its clocks do from one moment to the next would
   // move the step manyfold.
   if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kinds.front().gpu.clocks.highest_hz) {
-    rests_ = rest(nominal, Grain::kFine, as_priced);
+    if (first != Grain::kFine) rests_ = rest(nominal, Grain::kFine, as_priced);
     return;
   }
   // Then what they last at their clocks, which moves the clocks a little.
