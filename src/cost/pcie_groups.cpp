@@ -19,8 +19,8 @@
 // on between AMD's: rings of 8 and 4 28 % and 0.5 % fast, exchanges 16 % slow and 9 % fast
 // (SimuMax's a100_pcie, whose own tree is not told).
 //
-// Range: even groups. Other kinds of groups at the same time, copies to the host, and what the
-// host's memory carries are not counted; nodes beyond the first eight lie like these.
+// Range: even groups. Copies to the host and what the host's memory carries are not counted; nodes
+// beyond the first eight lie like these.
 #include "cost/pcie_groups.h"
 
 #include <algorithm>

@@ -101,9 +101,9 @@ TEST(PcieGroups, OfNodesWithOtherLinksOnlyTheNicsCount) {
 TEST(PcieGroups, TransfersTakeAsLongAsTheFullestLink) {
   const workload::Operator op = on(GroupKind::kData, CollectiveKind::kAllReduce);
   const auto transfer_s = [&](const spec::Job& job) {
-    return base::value_of(CostModel::make(job))
-        .terms(op, plan::placement(job, GroupKind::kData, 0))
-        .transfer_s;
+    const auto model = CostModel::make(job);
+    EXPECT_TRUE(model) << base::error_of(model);
+    return model ? model->terms(op, plan::placement(job, GroupKind::kData, 0)).transfer_s : 0;
   };
   // 2 x 3/4 GB: over links that nobody shares at 20.9 GB/s, between sockets at 10.
   EXPECT_NEAR(transfer_s(a40_job(kOneSocket)), 1.5e9 / 20.9e9, 1e-9);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/collection.h"
-
 namespace ergometer::plan {
 
 PcieLoad::PcieLoad(const spec::PcieTree& tree, double gpu_bytes_per_s) : tree_(tree) {
@@ -14,28 +12,20 @@ PcieLoad::PcieLoad(const spec::PcieTree& tree, double gpu_bytes_per_s) : tree_(t
                 {.level = Level::kGpu, .bytes_per_s = gpu_bytes_per_s});
 }
 
-int PcieLoad::root_of(int bridge) const {
-  while (tree_.bridges[static_cast<size_t>(bridge)].above >= 0)
-    bridge = tree_.bridges[static_cast<size_t>(bridge)].above;
-  return bridge;
-}
-
+/// Bridges stand behind those above them: of two the later one is no further up.
 void PcieLoad::carry(int from, int to, bool staged, double bytes) {
-  const int top = root_of(from), other_top = root_of(to);
-  std::vector<int> above;  // the sender's bridges, itself among them
-  for (int at = from; at >= 0; at = tree_.bridges[static_cast<size_t>(at)].above)
-    above.push_back(at);
-  // Where the message turns: -1 beyond the root complexes.
-  int turn = top != other_top ? -1 : top;
-  if (turn >= 0 && !staged) {
-    turn = to;
-    while (!base::contains(above, turn)) turn = tree_.bridges[static_cast<size_t>(turn)].above;
+  const auto above = [&](int bridge) { return tree_.bridges[static_cast<size_t>(bridge)].above; };
+  while (from != to || (staged && from >= 0 && above(from) >= 0)) {
+    const int sender = from, receiver = to;
+    if (sender >= receiver) {
+      links_[static_cast<size_t>(sender)].up_bytes += bytes;
+      from = above(sender);
+    }
+    if (receiver >= sender) {
+      links_[static_cast<size_t>(receiver)].down_bytes += bytes;
+      to = above(receiver);
+    }
   }
-  const auto above_of = [&](int at) { return tree_.bridges[static_cast<size_t>(at)].above; };
-  for (int at = from; at != turn; at = above_of(at))
-    links_[static_cast<size_t>(at)].up_bytes += bytes;
-  for (int at = to; at != turn; at = above_of(at))
-    links_[static_cast<size_t>(at)].down_bytes += bytes;
 }
 
 void PcieLoad::send(int gpu, int to_gpu, double bytes) {

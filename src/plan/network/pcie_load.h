@@ -35,7 +35,6 @@ class PcieLoad {
 
  private:
   void carry(int from, int to, bool staged, double bytes);
-  int root_of(int bridge) const;
 
   const spec::PcieTree& tree_;
   std::vector<Link> links_;
