@@ -8,7 +8,7 @@ namespace ergometer::spec {
 namespace {
 
 std::string with_tree(const std::string& tree) { return "{extends: a40, pcie: " + tree + "}"; }
-std::string refusal(const std::string& tree) {
+std::string tree_error(const std::string& tree) {
   return base::error_of(parse_cluster(with_tree(tree), "c.yaml"));
 }
 
@@ -37,17 +37,18 @@ TEST(ReadPcie, SwitchesHangOnSocketsAndOnEachOther) {
 }
 
 TEST(ReadPcie, RefusesWhatDoesNotHangTogether) {
-  EXPECT_EQ(refusal("{sockets: [{gpus: [0, 1, 2], nics: [0]}]}"),
+  EXPECT_EQ(tree_error("{sockets: [{gpus: [0, 1, 2], nics: [0]}]}"),
             "c.yaml:1: pcie.sockets: GPU 3 hangs on none of them");
-  EXPECT_EQ(refusal("{sockets: [{gpus: [0, 1, 2, 3]}]}"),
+  EXPECT_EQ(tree_error("{sockets: [{gpus: [0, 1, 2, 3]}]}"),
             "c.yaml:1: pcie.sockets: NIC 0 hangs on none of them");
-  EXPECT_TRUE(refusal("{sockets: [{gpus: [0, 1, 2, 3, 0], nics: [0]}]}")
+  EXPECT_TRUE(tree_error("{sockets: [{gpus: [0, 1, 2, 3, 0], nics: [0]}]}")
                   .ends_with("gpus: GPU 0 hangs on another already"));
-  EXPECT_NE(refusal("{sockets: [{gpus: [0, 1, 2, 3], nics: [0]}, {}]}").find("socket_link"),
+  EXPECT_NE(tree_error("{sockets: [{gpus: [0, 1, 2, 3], nics: [0]}, {}]}").find("socket_link"),
             std::string::npos);
-  EXPECT_NE(refusal("{sockets: [{switches: [{uplink: gen7 x16, gpus: [0, 1, 2, 3], nics: [0]}]}]}")
-                .find("found \"gen7 x16\"; allowed: gen1 to gen6 and x1 to x32"),
-            std::string::npos);
+  EXPECT_NE(
+      tree_error("{sockets: [{switches: [{uplink: gen7 x16, gpus: [0, 1, 2, 3], nics: [0]}]}]}")
+          .find("found \"gen7 x16\"; allowed: gen1 to gen6 and x1 to x32"),
+      std::string::npos);
 }
 
 }  // namespace
