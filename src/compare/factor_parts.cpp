@@ -1,6 +1,7 @@
 // What of two clusters belongs to a factor: told apart, and put together anew.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/collection.h"
@@ -55,6 +56,11 @@ void add_parameters(const Factor& factor, const Owner& owner, const Cluster& a, 
     if (!same && factor.parameters(owner.letter, name))
       found.push_back(parameter_difference(name, x, y));
   }
+  // Of PCIe trees rates tell more than which bridge hangs on which.
+  std::ranges::stable_partition(found, [&](const Difference& it) {
+    const base::Parameter* of = both.find(it.name);
+    return of == nullptr || !it.name.starts_with("pcie.") || !of->unit.empty();
+  });
 }
 
 bool is_whole_machine(const Factor& factor) { return factor.id == "unlike_nodes"; }

@@ -121,7 +121,8 @@ bool of_compute(char owner, std::string_view name) {
          !of_clocks(owner, name);
 }
 bool of_intra_links(char owner, std::string_view name) {
-  return owner == 'n' && (name.starts_with("collective.") || name == "intra.bandwidth");
+  return owner == 'n' && (name.starts_with("collective.") || name.starts_with("pcie.") ||
+                          name == "intra.bandwidth");
 }
 bool of_network(char owner, std::string_view name) {
   return owner == 'f' || (owner == 'n' && name.starts_with("nic"));

@@ -271,8 +271,10 @@ Time send(const DomainParameters& domain, const FabricParameters& fabric, const 
 
 }  // namespace
 
-CollectiveTime collective_time(const DomainParameters& domain, const FabricParameters& fabric,
-                               const Operator& op, const GroupPlacement& where) {
+namespace {
+
+Time unheld_time(const DomainParameters& domain, const FabricParameters& fabric, const Operator& op,
+                 const GroupPlacement& where) {
   const Group group = shape_of(op, where);
   if (op.collective == CollectiveKind::kSendRecv) return send(domain, fabric, group, where);
   if (op.routing.choices > 0) return token_exchange(domain, fabric, group, where, op.routing);
@@ -281,12 +283,22 @@ CollectiveTime collective_time(const DomainParameters& domain, const FabricParam
   return in_domain(domain, group);
 }
 
+}  // namespace
+
+CollectiveTime collective_time(const DomainParameters& domain, const FabricParameters& fabric,
+                               const Operator& op, const GroupPlacement& where,
+                               double fullest_pcie_s) {
+  Time time = unheld_time(domain, fabric, op, where);
+  time.transfer_s = std::max(time.transfer_s, fullest_pcie_s);
+  return time;
+}
+
 Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const Operator& op,
-                       const GroupPlacement& where) {
+                       const GroupPlacement& where, double fullest_pcie_s) {
   if (where.size <= 1) return Price{};
   ERGOMETER_CHECK(where.nodes <= 1 || where.nic_bytes_per_s > 0, "a group across domains has NICs");
-  const Time time = collective_time(domain, fabric, op, where);
+  const Time time = collective_time(domain, fabric, op, where, fullest_pcie_s);
   Price price;
   price.fixed_s = device.kernel_latency_s + time.seconds();
   price.limit = time.latency_s > time.transfer_s ? Limit::kLatency : Limit::kLink;

@@ -6,6 +6,13 @@ namespace ergometer::cost {
 
 using workload::OperatorKind;
 
+double fullest_pcie_s(const CostModel::Parameters& p, const workload::Operator& op,
+                      const plan::GroupPlacement& where) {
+  if (p.pcie == nullptr || !p.pcie->carries(where)) return 0;
+  const Traffic sent = traffic(op, where);
+  return p.pcie->s_per_byte(op) * (sent.intra_bytes + sent.nic_bytes);
+}
+
 Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
                   const plan::GroupPlacement& where) {
   switch (op.kind) {
@@ -15,7 +22,8 @@ Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
       return price_attention(p.device, p.attention, p.gemm, p.memory, op);
     case OperatorKind::kMemory: return price_memory(p.device, p.memory, op);
     case OperatorKind::kCollective:
-      return price_collective(p.device, p.domain, p.fabric, op, where);
+      return price_collective(p.device, p.domain, p.fabric, op, where,
+                              fullest_pcie_s(p, op, where));
   }
   return {};
 }
@@ -76,7 +84,8 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
   }
   terms.software_factor = software_factor(p.software, op);
   if (op.kind == OperatorKind::kCollective && where.size > 1) {
-    const CollectiveTime time = collective_time(p.domain, p.fabric, op, where);
+    const CollectiveTime time =
+        collective_time(p.domain, p.fabric, op, where, fullest_pcie_s(p, op, where));
     terms.low_latency = time.low_latency;
     terms.latency_s = time.latency_s;
     terms.transfer_s = time.transfer_s;

@@ -1,7 +1,6 @@
 #include "cost/network_load.h"
 
 namespace ergometer::cost {
-namespace {
 
 plan::Pattern pattern_of(const workload::Operator& op) {
   using workload::CollectiveKind;
@@ -9,8 +8,6 @@ plan::Pattern pattern_of(const workload::Operator& op) {
   const bool exchange = op.collective == CollectiveKind::kAllToAll || op.routing.choices > 0;
   return exchange ? plan::Pattern::kAllToAll : plan::Pattern::kRing;
 }
-
-}  // namespace
 
 plan::FabricLoad network_load(const spec::Job& job, const workload::Operator& op,
                               const plan::GroupPlacement& where) {

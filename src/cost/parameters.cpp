@@ -175,6 +175,11 @@ void cap_at_line_rate(DomainParameters& p, double line) {
     *rate = std::min(*rate, line);
 }
 
+/// Where the tree says what GPUs share, rates are those of a pair that shares nothing.
+void leave_sharing_to_tree(DomainParameters& p) {
+  p.ring_bytes_per_s = p.half_ring_bytes_per_s = p.all_to_all_bytes_per_s = p.pair_ring_bytes_per_s;
+}
+
 DomainParameters read_domain(Reader& r, int64_t gpus) {
   DomainParameters p;
   p.gpus = gpus;
@@ -317,6 +322,8 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
       p.domain.in_switch_bytes_per_s = 0;
     ERGOMETER_TRY(inside.finish());
   }
+  if (job.gpus > 1) p.pcie = PcieGroups::make(job);
+  if (p.pcie != nullptr && node.intra == spec::IntraKind::kPcie) leave_sharing_to_tree(p.domain);
   if (job.gpus > p.domain.gpus) {
     Reader between(job.cluster.fabric.parameters, "fabric of " + job.cluster.name, "collective.");
     p.fabric = read_fabric(between);

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "cost/cost.h"
+#include "cost/pcie_groups.h"
 #include "spec/job/job.h"
 
 namespace ergometer::cost {
@@ -103,6 +105,7 @@ struct CostModel::Parameters {
   SoftwareParameters software;
   DomainParameters domain;
   FabricParameters fabric;
+  std::shared_ptr<const PcieGroups> pcie;  ///< null: nodes say no PCIe tree
   HostCosts host;
   /// Share of the in-domain collective's HBM traffic that one paced by the network causes.
   double network_memory_fraction = 1;
@@ -126,7 +129,7 @@ Price price_memory(const Device& device, const MemoryParameters& memory,
                    const workload::Operator& op);
 Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const workload::Operator& op,
-                       const plan::GroupPlacement& where);
+                       const plan::GroupPlacement& where, double fullest_pcie_s = 0);
 
 /// What the operator costs by itself, with the kernels that the catalog describes.
 Price price_alone(const CostModel::Parameters& parameters, const workload::Operator& op,
@@ -146,8 +149,13 @@ struct CollectiveTime {
   bool low_latency = false;  ///< by the low-latency protocol
   double seconds() const { return latency_s + transfer_s; }
 };
+/// `fullest_pcie_s`: what the fullest link of the nodes' PCIe trees takes, if they say one.
 CollectiveTime collective_time(const DomainParameters& domain, const FabricParameters& fabric,
-                               const workload::Operator& op, const plan::GroupPlacement& where);
+                               const workload::Operator& op, const plan::GroupPlacement& where,
+                               double fullest_pcie_s = 0);
+/// Seconds of the fullest PCIe link for what the collective's ranks send; 0 without a tree.
+double fullest_pcie_s(const CostModel::Parameters& parameters, const workload::Operator& op,
+                      const plan::GroupPlacement& where);
 /// q of gemm.cpp: the share of the machine's multiply-adds that land in the result, best tile.
 double tile_share(const GemmParameters& gemm, const workload::Operator& op, double sms);
 /// Whether a 16-bit matrix of the product has rows of an odd number of elements: the rate falls to

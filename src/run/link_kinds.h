@@ -4,8 +4,9 @@
 
 namespace ergometer::run {
 
-/// Whether links of this kind join switches, or the nodes of a torus: those named for a dimension
-/// of the network ("local", "global", "x"). Others start at a GPU or a network card.
+/// Whether links of this kind join switches, sockets or the nodes of a torus: those named for a
+/// dimension of the network ("local", "global", "x"), a node's PCIe "uplink" and "socket". Others
+/// start at a GPU or a network card.
 inline bool joins_switches(std::string_view kind) {
   return kind != "nvlink" && kind != "xgmi" && kind != "pcie" && kind != "nic";
 }

@@ -1,10 +1,12 @@
 #include "engine/outcome/link_use.h"
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 
 #include "base/collection.h"
 #include "cost/network_load.h"
+#include "cost/pcie_groups.h"
 #include "engine/time/compile.h"
 #include "spec/job/circuits.h"
 #include "spec/job/node_groups.h"
@@ -193,6 +195,81 @@ class FabricUse {
   std::vector<DimensionUse> loads_;
 };
 
+/// What the fullest links of nodes' PCIe trees carry, those upward from switches and those between
+/// sockets.
+class PcieUse {
+ public:
+  explicit PcieUse(const EngineInput& input)
+      : input_(input),
+        roles_on_node_(static_cast<size_t>(
+            std::max<int64_t>(1, input.job.cluster.node.gpus / input.plan.ranks_per_role))) {
+    if (input.job.gpus > 1 && !spec::is_mixed(input.job.cluster))
+      groups_ = cost::PcieGroups::make(input.job);
+  }
+
+  void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
+    const workload::Operator& it = input_.plan.operators[op];
+    if (groups_ == nullptr || !groups_->carries(input_.plan.placements[role][op])) return;
+    if (role / roles_on_node_ != node_) close_node();
+    node_ = role / roles_on_node_;
+    const std::vector<plan::PcieLoad::Link>& links = groups_->links(it);
+    here_.resize(std::max(here_.size(), links.size()));
+    // What goes back a stage takes the way of what comes, in the other direction.
+    const bool back =
+        it.group == workload::GroupKind::kPipeline && it.pass != workload::Pass::kForward;
+    // Of a node's stages each sends its own part.
+    const double at_once = sent.intra_bytes + sent.nic_bytes;
+    const double bytes = at_once / static_cast<double>(roles_on_node_);
+    for (size_t i = 0; i < links.size(); ++i) {
+      here_[i].level = links[i].level;
+      here_[i].bytes_per_s = links[i].bytes_per_s;
+      here_[i].up_bytes += bytes * times * (back ? links[i].down_bytes : links[i].up_bytes);
+      here_[i].down_bytes += bytes * times * (back ? links[i].up_bytes : links[i].down_bytes);
+      if (seconds <= 0 || links[i].level == plan::PcieLoad::Level::kGpu) continue;
+      double& peak = of(links[i].level).load.peak_bytes_per_s;
+      peak = std::max(peak, at_once * links[i].bytes() / seconds);
+    }
+  }
+
+  void write(double step_s, std::vector<run::Link>& links) {
+    if (groups_ == nullptr) return;
+    close_node();
+    if (groups_->tree().switches() > 0) write(uplink_, step_s, links);
+    if (groups_->tree().sockets() > 1) write(socket_, step_s, links);
+  }
+
+ private:
+  struct Fullest {
+    const char* kind;
+    LinkLoad load = {};
+    double bytes_per_s = 0;  ///< its line rate
+  };
+  Fullest& of(plan::PcieLoad::Level level) {
+    return level == plan::PcieLoad::Level::kSocket ? socket_ : uplink_;
+  }
+  void close_node() {
+    for (const plan::PcieLoad::Link& it : here_) {
+      if (it.level == plan::PcieLoad::Level::kGpu || it.bytes_per_s <= 0) continue;
+      Fullest& most = of(it.level);
+      const bool fuller =
+          most.bytes_per_s <= 0 || it.bytes() / it.bytes_per_s > most.load.bytes / most.bytes_per_s;
+      if (!fuller) continue;
+      most.load.bytes = it.bytes();
+      most.bytes_per_s = it.bytes_per_s;
+    }
+    here_.clear();
+  }
+  static void write(const Fullest& use, double step_s, std::vector<run::Link>& links) {
+    links.push_back(link(use.kind, use.load, 1, 1, 1, use.bytes_per_s, step_s));
+  }
+
+  const EngineInput& input_;
+  std::shared_ptr<const cost::PcieGroups> groups_;
+  size_t roles_on_node_, node_ = 0;
+  std::vector<plan::PcieLoad::Link> here_;  ///< of the roles on one node
+  Fullest uplink_{"uplink"}, socket_{"socket"};
+};
+
 /// How far cards' ports to their planes hold a message up, at least 1.
 double held_up_at_ports(const plan::FabricLoad& load) {
   const auto ports = std::ranges::find(load.links, plan::kPlane, &plan::LinkLoad::link);
@@ -222,6 +299,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
   LinkLoad nic;
   std::vector<IntraUse> intra = intra_uses(input);
   FabricUse fabric(input);
+  PcieUse pcie(input);
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const std::vector<double> times = executions(input, role);
     for (size_t op = 0; op < times.size(); ++op) {
@@ -233,6 +311,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
         use.load.add(sent.intra_bytes, use.shares[role] * times[op], seconds);
       nic.add(sent.nic_bytes, times[op], seconds);
       fabric.add(role, op, times[op], sent, seconds);
+      pcie.add(role, op, times[op], sent, seconds);
     }
   }
   const spec::Node& node = input.job.cluster.node;
@@ -242,6 +321,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
   if (node.gpus > 1 && input.job.gpus > 1)
     for (const IntraUse& use : intra)
       links.push_back(link(use.kind, use.load, ranks, use.gpus, 1, use.line_bytes_per_s, step_s));
+  pcie.write(step_s, links);
   if (input.job.nodes() > 1 && lines.nics > 0)
     links.push_back(link("nic", nic, ranks, lines.nics * static_cast<double>(input.job.nodes()),
                          node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));

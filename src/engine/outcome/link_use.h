@@ -10,8 +10,9 @@ namespace ergometer::engine {
 
 /// Bytes that cross the links inside the scale-up domains and the NICs in one step, each counted
 /// once at its sender; rates per GPU inside, per NIC outside, one direction. The peak is the
-/// highest mean rate of any single operator. Of a network without a tree of switches also a row a
-/// dimension, of the fullest link's fuller direction.
+/// highest mean rate of any single operator. Of a node's PCIe tree also a row of the fullest link
+/// upward from a switch and one of the fullest between sockets, of a network without a tree of
+/// switches one a dimension: the fullest link's fuller direction.
 std::vector<run::Link> link_use(const EngineInput& input, double step_s);
 
 /// What a job does on the links above one tier of switches.

@@ -15,14 +15,17 @@
 // until they settle. One rank of every role is looked at, at the reference clock: stretch is a
 // property of the program, not of a rank. Only the bandwidth part of a collective shares: the
 // demand is taken over its whole duration, latency included, so that a latency-bound collective
-// asks for little.
+// asks for little. Of a node's PCIe tree the fullest link of each collective counts as one that
+// they share.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "cost/pcie_groups.h"
 #include "engine/time/compile.h"
 #include "engine/time/fair_share.h"
 #include "engine/time/representative.h"
@@ -40,7 +43,7 @@ constexpr int kUndampedStretches = 3;  ///< then the mean of old and new, lest t
 constexpr double kSettled = 1e-3;      ///< largest relative change of a stretch that counts as none
 /// The same of the step: what single instructions meet may go on changing places without an end.
 constexpr double kSettledStep = 2e-4;
-enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
+enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kPcieOut, kPcieIn, kLinks };
 
 /// What a collective asks of the rank's links when it is alone, bytes/s.
 using Demand = std::array<double, kLinks>;
@@ -56,7 +59,7 @@ struct Activity {
   double work_s = 0;  ///< done at the rates found
 
   double bytes_per_s(size_t link) const {
-    const bool out = link == kIntraOut || link == kNicOut;
+    const bool out = link == kIntraOut || link == kNicOut || link == kPcieOut;
     return !communication || !(out ? sends : receives) ? 0 : (*demand)[link];
   }
 };
@@ -68,13 +71,13 @@ struct Lane {
 };
 using Lanes = std::array<Lane, workload::kStreamCount>;
 
-/// What a GPU's links carry, bytes/s.
+/// What a GPU's links carry, bytes/s; of the fullest link of the node's PCIe tree all of its time.
 Demand capacity_of(const spec::Node& node) {
   const double nics =
       std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
                       [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
   const double nic = node.gpus > 0 ? nics / node.gpus : 0;
-  return {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic};
+  return {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic, 1, 1};
 }
 using Durations = std::vector<std::vector<double>>;
 
@@ -88,6 +91,7 @@ class Contention {
   Contention(const spec::Job& job, const plan::Plan& plan, std::span<const cost::CostModel> models,
              const cost::CostTable& costs)
       : job_(job), plan_(plan), models_(models), costs_(costs), slowdowns_(models.size()) {
+    if (!spec::is_mixed(job.cluster)) pcie_ = cost::PcieGroups::make(job);
     for (size_t group = 0; group < spec::group_count(job.cluster); ++group)
       capacities_.push_back(capacity_of(spec::node_of_group(job.cluster, group)));
     for (size_t role = 0; role < plan.roles.size(); ++role) {
@@ -152,10 +156,11 @@ class Contention {
   const plan::Plan& plan_;
   std::span<const cost::CostModel> models_;
   const cost::CostTable& costs_;
-  std::vector<Demand> capacities_;             ///< by group of nodes
-  size_t group_ = 0;                           ///< of the role at hand
-  std::vector<std::vector<Demand>> demands_;   ///< [role][operator]
-  std::vector<std::vector<size_t>> launched_;  ///< by role: the instructions that take time
+  std::shared_ptr<const cost::PcieGroups> pcie_;  ///< null: the nodes say no tree
+  std::vector<Demand> capacities_;                ///< by group of nodes
+  size_t group_ = 0;                              ///< of the role at hand
+  std::vector<std::vector<Demand>> demands_;      ///< [role][operator]
+  std::vector<std::vector<size_t>> launched_;     ///< by role: the instructions that take time
   // Working memory of a round, kept from round to round.
   Durations durations_s_;
   std::vector<Activities> times_;
@@ -183,7 +188,11 @@ Demand Contention::demand(size_t role, size_t number) const {
   const Demand& capacity = capacities_[group_of(role)];
   const double intra = std::min(traffic.intra_bytes / alone_s, capacity[kIntraOut]);
   const double nic = std::min(traffic.nic_bytes / alone_s, capacity[kNicOut]);
-  return {intra, intra, nic, nic};
+  double pcie = 0;
+  if (pcie_ != nullptr && pcie_->carries(plan_.placements[role][number]))
+    pcie =
+        std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * pcie_->s_per_byte(it) / alone_s);
+  return {intra, intra, nic, nic, pcie, pcie};
 }
 
 void Contention::run(const Stretch& stretch) {

@@ -124,6 +124,9 @@ Explanation explain_host_bandwidth(const Loop& loop, const spec::Node& node) {
   if (said > 0)
     return number_node("host_bandwidth", said, "B/s", {},
                        loop.program.file + ": loop.host_bandwidth");
+  if (spec::tree_sets_host_rate(node))
+    return number_node("host_bandwidth", spec::host_bytes_per_s(node), "B/s",
+                       "0.8 x min(host_link, uplink / GPUs below it), of the node's PCIe tree");
   Explanation bandwidth = number_node("host_bandwidth", spec::host_bytes_per_s(node), "B/s",
                                       "host_link x host.link_share");
   bandwidth.inputs = {

@@ -41,19 +41,24 @@ bool is_of_other_cooling(std::string_view name, std::string_view cooling) {
 void add_parameters(const std::string& group, const base::ParameterSet& parameters,
                     std::string_view cooling, std::vector<Assumption>& all) {
   for (const auto& [name, parameter] : parameters.all())
-    if (!is_of_other_cooling(name, cooling))
+    // Of a PCIe tree rates; its places are no numbers to doubt.
+    if (!is_of_other_cooling(name, cooling) &&
+        (!name.starts_with("pcie.") || !parameter.unit.empty()))
       all.push_back({group, name, value_of(parameter), parameter.source,
                      std::string(base::to_string(parameter.grade))});
 }
 
 void add_offload(const spec::Job& job, std::vector<Assumption>& all) {
   if (!job.offloads_activations()) return;
-  all.push_back({"host", "activation_transfers",
-                 fmt::format("{:.1f} GB/s", spec::host_bytes_per_s(job.cluster) / 1e9),
-                 fmt::format("the activations of {} layers travel to the host and back beside "
-                             "compute, at host_link x host.link_share",
-                             job.training.offloaded_layers),
-                 std::string(base::to_string(base::Grade::kAssumed))});
+  all.push_back(
+      {"host", "activation_transfers",
+       fmt::format("{:.1f} GB/s", spec::host_bytes_per_s(job.cluster) / 1e9),
+       fmt::format(
+           "the activations of {} layers travel to the host and back beside "
+           "compute, at host_link x host.link_share{}",
+           job.training.offloaded_layers,
+           spec::tree_sets_host_rate(job.cluster.node) ? ", a share that the PCIe tree tells" : ""),
+       std::string(base::to_string(base::Grade::kAssumed))});
 }
 
 }  // namespace

@@ -29,6 +29,12 @@ Explanation line_rate(const spec::Job& job, const run::Link& link) {
                                       : "all links between two neighbours along it together, one "
                                         "direction",
                          "fabric of " + job.cluster.name);
+  if (link.kind == "uplink" || link.kind == "socket")
+    return number_node(
+        "line rate", link.utilization > 0 ? link.mean_gb_per_s * 1e9 / link.utilization : 0, "B/s",
+        link.kind == "uplink" ? "the fullest PCIe switch's link upward, one direction"
+                              : "what passes between sockets, one direction",
+        "node " + node.name);
   if (link.kind != "nic")
     return number_node("line rate", node.intra_bytes_per_s, "B/s",
                        "one GPU, one direction, all its links together", "node " + node.name);

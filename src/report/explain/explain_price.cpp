@@ -6,9 +6,11 @@
 
 #include "cost/network_load.h"
 #include "cost/parameters.h"
+#include "cost/pcie_groups.h"
 #include "plan/step_end.h"
 #include "report/explain/collective_formulas.h"
 #include "report/format.h"
+#include "spec/job/host_link.h"
 #include "spec/job/matrix_peak.h"
 
 // The formulas of src/cost, one by one, each specialised to the operator at hand: what does not
@@ -114,6 +116,13 @@ class PriceNode {
       node_.formula =
           "bytes that the offloaded layers keep / layers / (host_link x host.link_share)";
       gpu_parameters({"host_link"});
+      if (spec::tree_sets_host_rate(job_.cluster.node)) {
+        node_.formula =
+            "bytes that the offloaded layers keep / layers / what the PCIe tree leaves the worst "
+            "placed GPU";
+        return input("to the host", spec::host_bytes_per_s(job_.cluster.node), "B/s",
+                     "0.8 x min(host_link, uplink / GPUs below it), all copying at once");
+      }
       return parameter(job_.cluster.node.parameters, "host.link_share", "in the node: ");
     }
     if (op_.name == plan::kReconfiguration) {
@@ -388,9 +397,25 @@ class PriceNode {
       input("copies", op_.bytes, "B", "HBM traffic of reordering tokens");
       gpu_parameters({"memory.permute"});
     }
+    pcie();
     bandwidth();
     gpu_parameters({"kernel.latency"});
     collective_parameters();
+  }
+
+  /// Of the node's PCIe tree, the link that everybody's bytes fill first.
+  void pcie() {
+    const auto groups = cost::PcieGroups::make(job_);
+    if (groups == nullptr || !groups->carries(where_) || terms_.transfer_s <= 0) return;
+    const cost::Traffic sent = cost::traffic(op_, where_);
+    const double bytes = sent.intra_bytes + sent.nic_bytes;
+    const double seconds = groups->s_per_byte(op_) * bytes;
+    held_by_pcie_ = seconds >= terms_.transfer_s;
+    input("PCIe", seconds, "s",
+          fmt::format("the transfer takes at least this: {:.4g} B that every rank sends x {:.4g} s "
+                      "a GB of the fullest PCIe link, which gives {:.2g} of its line rate, that "
+                      "between sockets all of it",
+                      bytes, groups->s_per_byte(op_) * 1e9, cost::kPcieShare));
   }
 
   /// Of the fabric, what holds the cards up or adds to the latency.
@@ -426,11 +451,12 @@ class PriceNode {
     const std::string_view inside =
         "the ring's for that many ranks, or the switch's where it reduces and is quicker";
     input("bandwidth", bytes / terms_.transfer_s, "B/s",
-          terms_.low_latency  ? "collective.low_latency_bandwidth"
-          : where_.nodes <= 1 ? std::string(inside)
-                              : fmt::format("the lesser of the ring's for {} ranks in a node "
-                                            "and nic x collective.line_efficiency",
-                                            where_.size / where_.nodes));
+          held_by_pcie_        ? "what the fullest PCIe link leaves"
+          : terms_.low_latency ? "collective.low_latency_bandwidth"
+          : where_.nodes <= 1  ? std::string(inside)
+                               : fmt::format("the lesser of the ring's for {} ranks in a node "
+                                              "and nic x collective.line_efficiency",
+                                             where_.size / where_.nodes));
   }
 
   void collective_parameters() {
@@ -453,6 +479,7 @@ class PriceNode {
   cost::Terms terms_;
   cost::Price price_;
   bool with_parameters_;
+  bool held_by_pcie_ = false;
   Explanation node_;
 };
 

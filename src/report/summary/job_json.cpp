@@ -1,12 +1,14 @@
 #include "report/summary/job_json.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/check.h"
 #include "base/collection.h"
 #include "base/json_writer.h"
 #include "spec/job/boards_limit.h"
 #include "spec/job/circuits.h"
+#include "spec/job/host_link.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/overrides.h"
@@ -88,6 +90,18 @@ void write_topology(JsonWriter& json, const spec::Job& job) {
   });
 }
 
+void write_pcie(JsonWriter& json, const spec::Node& node) {
+  const std::optional<spec::PcieTree> tree = spec::pcie_tree(node);
+  if (!tree) return;
+  json.key("pcie").begin_object();
+  json.member("sockets", static_cast<int64_t>(tree->sockets()))
+      .member("switches", static_cast<int64_t>(tree->switches()))
+      .member("peer_to_peer", tree->peer_to_peer)
+      .member("gpudirect", tree->gpudirect)
+      .member("host_bytes_per_s", spec::host_bytes_per_s(node));
+  json.end_object();
+}
+
 /// Whether nothing that a GPU draws for was measured or fitted.
 bool power_is_assumed(const spec::Gpu& gpu) {
   const auto is_assumed = [&](const char* name) {
@@ -116,6 +130,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
       .member("intra_bytes_per_s", node.intra_bytes_per_s);
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
   json.member("nic_bytes_per_s_per_node", base::sum(node.nics, &spec::Nic::bytes_per_s));
+  write_pcie(json, node);
   json.member("fabric", to_word(cluster.fabric.kind));
   write_topology(json, job);
   if (!cluster.groups.empty()) {

@@ -112,6 +112,20 @@ std::string wiring_text(const Json& cluster) {
                      routing.empty() ? "" : ", " + routing + " routing");
 }
 
+/// "PCIe: 2 sockets, 4 switches, GPUs read each other's memory, ...".
+std::string pcie_text(const Json& cluster) {
+  const Json& pcie = member(cluster, "pcie");
+  if (!pcie.is_object()) return "";
+  const auto counted = [&](const char* name, const char* one) {
+    const int64_t count = integer(pcie, name);
+    return fmt::format("{} {}{}", count, one, count == 1 ? "" : name[1] == 'o' ? "s" : "es");
+  };
+  return fmt::format("PCIe: {}, {}{}{}; the fullest link of each kind",
+                     counted("sockets", "socket"), counted("switches", "switch"),
+                     truth(pcie, "peer_to_peer") ? "" : ", between GPUs through the host's memory",
+                     truth(pcie, "gpudirect") ? "" : ", to NICs through the host's memory");
+}
+
 void find_assumed_power(const Json& cluster, JobView& view) {
   const auto take = [&](const Json& part) {
     if (!truth(part, "gpu_power_assumed"))
@@ -143,6 +157,7 @@ void take_cluster(const Json& cluster, JobView& view) {
   view.vendors = of_groups(cluster, "gpu_vendor");
   view.fabric = text(cluster, "fabric");
   view.wiring = wiring_text(cluster);
+  view.pcie = pcie_text(cluster);
   view.gpus = integer(cluster, "gpus");
   view.nodes = integer(cluster, "nodes");
   view.gpus_per_node = integer(cluster, "gpus_per_node");

@@ -13,6 +13,7 @@ struct JobView {
   std::string model, cluster, gpu, schedule, vocabulary, stage_training, precision, recompute, mode,
       fabric, cooling;
   std::string quantize, optimizer_moments;  ///< empty: in 16 bit, in FP32
+  std::string pcie;                         ///< of a node that says its PCIe tree: what it is
   std::string wiring;  ///< of a network without a tree of switches: what the fabric joins how
   double parameters = 0, active_parameters = 0;
   double images_left_out = 0;  ///< share of those that samples have

@@ -324,6 +324,7 @@ std::string links(const run::Run& run, const JobView& job, const TextStyle& styl
                     fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
                     fmt::format("{:.1f} GB/s", link.peak_gb_per_s), format_share(link.utilization));
   }
+  if (!job.pcie.empty()) out += note(style, job.pcie);
   if (!job.wiring.empty()) out += note(style, job.wiring);
   return out;
 }

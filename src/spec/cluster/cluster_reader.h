@@ -33,6 +33,8 @@ Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
 Result<void> read_kernels(YamlMap& map, Gpu& gpu);
 Result<void> read_power(YamlMap& map, Gpu& gpu);
 Result<Node> read_node_body(YamlMap& map);
+/// `map["pcie"]`, what the node's GPUs and NICs hang on, into the node's parameters; not required.
+void read_pcie(YamlMap& map, Node& node);
 /// `map[key]` is the name of a file of catalog/collectives or an inline mapping in that form.
 /// The file's name goes to `entry`; inline, `entry` becomes empty.
 Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target,

@@ -136,7 +136,7 @@ void change_host(YamlMap& map, Node& node) {
 
 constexpr std::array kNodeParts = std::to_array<const char*>(
     {"gpu", "kernels", "power", "parameters", "cooling", "coolings", "nic_bandwidth",
-     "node_bandwidth", "intra_bandwidth", "intra_collectives", "host_factor"});
+     "node_bandwidth", "intra_bandwidth", "intra_collectives", "pcie", "host_factor"});
 constexpr std::array kFabricParts =
     std::to_array<const char*>({"fabric", "collectives", "oversubscription"});
 
@@ -180,27 +180,12 @@ Result<void> change_parts(YamlMap& map, Cluster& cluster) {
 }  // namespace
 
 Result<Cluster> extended_cluster(YamlMap& map, int depth) {
-  map.allow({"extends",
-             "name",
-             "aliases",
-             "source",
-             "nodes",
-             "domain_gpus",
-             "gpu",
-             "kernels",
-             "power",
-             "parameters",
-             "cooling",
-             "coolings",
-             "nic_bandwidth",
-             "node_bandwidth",
-             "intra_bandwidth",
-             "intra_collectives",
-             "oversubscription",
-             "fabric",
-             "collectives",
-             "host_factor",
-             "measured"});
+  map.allow(
+      {"extends",           "name",     "aliases",          "source",         "nodes",
+       "domain_gpus",       "gpu",      "kernels",          "power",          "parameters",
+       "cooling",           "coolings", "nic_bandwidth",    "node_bandwidth", "intra_bandwidth",
+       "intra_collectives", "pcie",     "oversubscription", "fabric",         "collectives",
+       "host_factor",       "measured"});
   if (depth > kDeepestExtension)
     map.refuse("extends", "lie in each other more than {} deep", kDeepestExtension);
   if (map.error()) return tl::unexpected(*map.error());
@@ -219,6 +204,7 @@ Result<Cluster> extended_cluster(YamlMap& map, int depth) {
   fit_topology(map, cluster);
   change_nics(map, cluster.node);
   change_intra(map, cluster.node);
+  read_pcie(map, cluster.node);
   change_host(map, cluster.node);
   change_evidence(map, cluster);
   change_tiers(map, cluster.fabric);

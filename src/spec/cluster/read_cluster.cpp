@@ -130,7 +130,7 @@ Result<Cluster> node_of_cluster(YamlMap& map) {
 
 Result<Node> read_node_body(YamlMap& map) {
   map.allow({"name", "aliases", "source", "gpu", "gpus", "cpu", "intra", "collectives", "slots",
-             "nics", "fabric", "domain_gpus", "cooling", "coolings", "parameters"});
+             "nics", "pcie", "fabric", "domain_gpus", "cooling", "coolings", "parameters"});
   map.require("gpus");
   Node node;
   node.name = map.text("name", "node");
@@ -139,6 +139,7 @@ Result<Node> read_node_body(YamlMap& map) {
   read_intra(map, node);
   read_slots(map, node);
   read_nics(map, node);
+  read_pcie(map, node);
   read_parameters(map, {ParameterOwner::kNode}, "", node.parameters);
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(node.gpu, read_gpu(map, "gpu"));
