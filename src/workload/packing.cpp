@@ -18,11 +18,11 @@ Operator packing_kernel(std::string name, Module module, double bytes, int kerne
 }
 
 /// HBM traffic of a reduction's kernels, bytes a gradient that the rank holds.
-struct Passes {
+struct PackedPasses {
   double pack = 0, unpack = 0;
 };
 
-Passes passes_of(const spec::Compression& how, bool all_reduce, double value_bytes, double ranks) {
+PackedPasses passes_of(const spec::Compression& how, bool all_reduce, double value_bytes, double ranks) {
   const double wire = spec::wire_bytes(how, value_bytes);
   if (how.kind == spec::Compression::Kind::kInt8) {
     // The owner of a part unpacks it of every rank and writes the sum; of an all-reduce it packs
@@ -61,8 +61,8 @@ PackedReduction packed_reduction(const spec::Compression& how, const Operator& p
   } else if (top_k) {
     packed.sum.collective = CollectiveKind::kAllToAll;
   }
-  const Passes passes = passes_of(how, all_reduce, value_bytes, ranks);
-  packed.packing = {
+  const PackedPasses passes = passes_of(how, all_reduce, value_bytes, ranks);
+  packed.packing = Packing{
       packing_kernel(plain.name + "_compress", plain.module, elements * passes.pack, top_k ? 3 : 1),
       packing_kernel(plain.name + "_decompress", plain.module, elements * passes.unpack, 2)};
   return packed;
