@@ -27,9 +27,9 @@ std::string swarm_json(const swarm::Swarm& of) {
   json.list("step_times_s", outcome.step_s);
   json.member("left", outcome.left).member("joined", outcome.joined);
   json.member("moved", outcome.moved).member("redone_forwards", outcome.redone);
-  json.objects("stages", outcome.stages,
+  json.objects("peer_stages", outcome.stages,
                [&](const swarm::Share& share) { write_share(json, share, outcome.total_s); });
-  json.objects("kinds", of.kinds, [&](const swarm::KindPlayed& it) {
+  json.objects("peer_kinds", of.kinds, [&](const swarm::KindPlayed& it) {
     json.member("name", it.kind.name).member("gpu", it.gpu).member("count", it.kind.count);
     json.member("fits", it.fits).member("one_f_one_b_step_time_s", it.one_f_one_b_s);
     write_share(json, it.share, outcome.total_s);
