@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <queue>
 #include <utility>
@@ -355,11 +356,9 @@ class Player {
   }
 
   void inject() {
-    int64_t ready = 0;
-    for (const Peer& it : peers_) ready += is_of(it, 0) && it.ready ? 1 : 0;
-    const int64_t each = o_.in_flight > 0 ? o_.in_flight : std::ssize(p_.stages);
+    const auto ready = std::ranges::count_if(peers_, &Peer::ready);
     while (std::ssize(batches_) < p_.micro_batches &&
-           std::ssize(batches_) - through_ < each * ready) {
+           std::ssize(batches_) - through_ < o_.in_flight * ready) {
       Batch added{.holder = std::vector<int>(p_.stages.size(), kNobody)};
       added.turn = p_.stages.size() - 1;
       batches_.push_back(std::move(added));

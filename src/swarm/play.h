@@ -35,7 +35,7 @@ struct PlayOptions {
   int64_t steps = 20;
   uint64_t seed = 1;
   double rebalance_s = 300;  ///< between moves of a peer to another stage; 0: none moves
-  int64_t in_flight = 0;     ///< micro batches begun for each peer of the first stage; 0: stages
+  int64_t in_flight = 1;     ///< micro batches under way for each peer; 1: as many as in 1F1B
 };
 
 /// Of a stage or of a kind of peers. Seconds of all its peers together.

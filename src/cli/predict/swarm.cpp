@@ -21,7 +21,7 @@ Result<swarm::PlayOptions> swarm_options(const Arguments& arguments) {
   ERGOMETER_ASSIGN(options.steps, whole_number(arguments, "steps", options.steps, 1, kMostSteps));
   ERGOMETER_ASSIGN(const int64_t seed, whole_number(arguments, "seed", 1, 0, kMostSeed));
   options.seed = static_cast<uint64_t>(seed);
-  ERGOMETER_ASSIGN(options.in_flight, whole_number(arguments, "in-flight", 0, 1, kMostInFlight));
+  ERGOMETER_ASSIGN(options.in_flight, whole_number(arguments, "in-flight", 1, 1, kMostInFlight));
   if (!arguments.has("rebalance")) return options;
   const auto seconds =
       spec::MeasureRange{"s", 0, kLongestRebalance}.read(arguments.value("rebalance"));
@@ -49,7 +49,7 @@ std::vector<Flag> swarm_flags() {
   add("steps", "N", "how many steps to play; 20");
   add("seed", "N", "of when peers leave and come; 1");
   add("rebalance", "TIME", "between moves of a peer to the slowest stage; 5 min, 0: none");
-  add("in-flight", "N", "micro batches begun for each peer of the first stage; --pp");
+  add("in-flight", "N", "micro batches under way for each peer; 1, as many as in 1F1B");
   return flags;
 }
 
