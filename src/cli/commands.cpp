@@ -88,7 +88,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"swarm", "Predict a pipeline of far GPUs that join and leave, stage by stage",
      "swarm MODEL|FILE... --peers FILE.yaml [options]",
      "  ergometer swarm job.yaml --peers peers.yaml\n"
-     "  ergometer swarm job.yaml --peers peers.yaml --steps 200 --compress-activations int8\n"
+     "  ergometer swarm job.yaml --peers peers.yaml --compress-activations int8\n"
      "  ergometer swarm gpt3-1.3b --pp 4 --gbs 64 --peers peers.yaml --json\n",
      "MODEL", 0, 16, swarm_flags, run_swarm, true},
     {"proxy", "Find a small job that keeps what limits a large one, or judge one",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "cli/console/option_values.h"
 #include "cli/job/job_settings.h"
@@ -30,16 +31,17 @@ Result<swarm::PlayOptions> swarm_options(const Arguments& arguments) {
   return options;
 }
 
-/// Of one machine's clocks, power and moment, which peers do not share.
-bool is_of_a_cluster(const Flag& flag) {
-  return flag.group == "conditions" || flag.name == "cluster" || flag.name == "gpus";
+/// Of one machine and its moment, which peers do not share, or of what they are not predicted for.
+bool is_of_no_swarm(const Flag& flag) {
+  constexpr std::string_view kGroups[] = {"conditions", "vision", "experts", "task"};
+  return base::contains(kGroups, flag.group) || flag.name == "cluster" || flag.name == "gpus";
 }
 
 }  // namespace
 
 std::vector<Flag> swarm_flags() {
   std::vector<Flag> flags = setting_flags();
-  std::erase_if(flags, is_of_a_cluster);
+  std::erase_if(flags, is_of_no_swarm);
   const auto add = [&](const char* name, const char* value, const char* help) {
     flags.push_back(option(name, value, "swarm", help));
   };
