@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "spec/catalog/read.h"
 #include "spec/job/measure_range.h"
 #include "spec/yaml/yaml_map.h"
 
@@ -45,6 +46,9 @@ PeerKind read_kind(spec::YamlMap& map) {
     map.refuse("loss", "needs latency: what loss costs grows with the round trip");
   if (map.has("away") && !map.has("stays"))
     map.refuse("away", "needs stays: these peers never leave");
+  if (map.error()) return kind;
+  const auto cluster = spec::read_cluster(kind.node);
+  if (!cluster) map.refuse("node", cluster.error().message);
   return kind;
 }
 

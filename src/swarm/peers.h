@@ -10,8 +10,9 @@ namespace ergometer::swarm {
 
 /// Peers that are alike: one GPU each behind a line of its own.
 struct PeerKind {
-  std::string name;
-  std::string node;  ///< a node or cluster of the catalog, or a file: its first GPU is the peer's
+  std::string name = {};
+  /// A node or cluster of the catalog, or a file: its first GPU is the peer's.
+  std::string node = {};
   int64_t count = 1;
   double uplink_bytes_per_s = 0, downlink_bytes_per_s = 0;
   double latency_s = 0;         ///< one way, to where lines meet

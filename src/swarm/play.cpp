@@ -160,6 +160,7 @@ class Player {
     for (size_t i = 0; i < batches_.size(); ++i) {
       if (batches_[i].at != number) continue;
       const bool forward = batches_[i].forward;
+      out_.redone += forward ? 1 : 0;
       forward ? ask_forward(static_cast<int>(i), batches_[i].stage)
               : ask_backward(static_cast<int>(i), batches_[i].stage, kNobody);
     }

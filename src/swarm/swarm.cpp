@@ -23,6 +23,11 @@ Result<spec::Job> job_on(const spec::Settings& settings, const PeerKind& kind) {
   const spec::Settings::Value* stages = settings.find("pipeline_model_parallel_size");
   if (stages == nullptr)
     return input_error("swarm: the job says no --pp, the stages that peers divide up");
+  for (const char* name : {"tensor_model_parallel_size", "context_parallel_size",
+                           "virtual_pipeline_model_parallel_size", "expert_model_parallel_size"})
+    if (const spec::Settings::Value* said = settings.find(name); said && said->text != "1")
+      return input_error("swarm: found {} = {}; allowed: 1, for a peer is one GPU with one stage",
+                         name, said->text);
   spec::Settings own = settings;
   const spec::Origin origin{"peers", ""};
   own.set("cluster", kind.node, origin);
@@ -30,12 +35,7 @@ Result<spec::Job> job_on(const spec::Settings& settings, const PeerKind& kind) {
   own.erase("data_parallel_size");
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(own));
   const spec::Parallelism& p = job.parallelism;
-  if (p.dp > 1 || p.tp > 1 || p.cp > 1 || p.vpp > 1)
-    return input_error(
-        "swarm: a peer is one GPU with one stage; leave --tp, --cp and --vpp out, found tp {}, "
-        "cp {}, vpp {}",
-        p.tp, p.cp, p.vpp);
-  if (!job.trains() || p.schedule != spec::Schedule::kOneFOneB || job.model.vision ||
+  if (!job.trains() || p.vpp > 1 || p.schedule != spec::Schedule::kOneFOneB || job.model.vision ||
       job.model.experts.count > 0 || p.fsdp || p.zero_stage > 1 ||
       !job.training.sequence_lengths.is_even())
     return input_error(
