@@ -35,10 +35,9 @@ std::string pace_text(const Swarm& of) {
   text += swarm_fact("Tokens/s", fmt::format("{:.0f}", of.tokens_per_s()));
   const swarm::Outcome& out = of.outcome;
   if (out.left + out.joined + out.moved > 0)
-    text +=
-        swarm_fact("Peers", fmt::format("left {} times, joined {} times, moved to another stage "
-                                        "{} times; {} forwards were lost and done again",
-                                        out.left, out.joined, out.moved, out.redone));
+    text += swarm_fact("Peers", fmt::format("left {}, came back {}, moved to another stage {}; {} "
+                                            "forwards were lost and done again",
+                                            out.left, out.joined, out.moved, out.redone));
   return text;
 }
 
@@ -80,7 +79,7 @@ std::string cost_text(const Swarm& of) {
     if (!it.fits)
       text += swarm_fact("Memory",
                          fmt::format("a stage does not fit into {} ({})", it.kind.name, it.gpu));
-  return text;
+  return text.empty() ? text : text + '\n';
 }
 
 std::string widths_table(const Swarm& of) {
@@ -108,7 +107,7 @@ std::string swarm_text(const Swarm& of) {
                   spec::compression_text(of.gradients)),
       kWidth, 0);
   text += "\n\n" + pace_text(of) + '\n' + stages_table(of) + '\n' + kinds_table(of) + '\n' +
-          cost_text(of) + '\n' + widths_table(of) + '\n';
+          cost_text(of) + widths_table(of) + '\n';
   return text +
          base::wrap(
              "Assumed: lines are full duplex, messages of a line go one after the other. No "
