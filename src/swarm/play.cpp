@@ -437,17 +437,32 @@ class Player {
     return rounds * (part / line + latency_s);
   }
 
+  /// First and last stage send each other a tied embedding's gradients, peer by peer; the slowest
+  /// pair's seconds.
+  double tied_s() const {
+    double longest_s = 0;
+    for (const Peer& first : peers_) {
+      if (p_.tied_bytes <= 0 || !is_of(first, 0) || !first.ready) continue;
+      for (const Peer& last : peers_) {
+        if (&last == &first || !is_of(last, p_.stages.size() - 1) || !last.ready) continue;
+        const PeerKind &one = kind_of(first), &other = kind_of(last);
+        const double rate = std::min(rate_between(one, other), rate_between(other, one));
+        longest_s = std::max(longest_s, p_.tied_bytes / rate + one.latency_s + other.latency_s);
+      }
+    }
+    return longest_s;
+  }
+
   void end_step() {
     for (size_t i = 0; i < peers_.size(); ++i) account(static_cast<int>(i));
     std::vector<double> sums;
+    for (size_t stage = 0; stage < p_.stages.size(); ++stage) sums.push_back(reduction_s(stage));
+    if (const double tied = tied_s(); tied > 0)
+      sums.front() = sums.back() = std::max(sums.front(), sums.back()) + tied;
     double longest_s = 0;
-    for (size_t stage = 0; stage < p_.stages.size(); ++stage) {
-      double optimizer_s = 0;
-      for (const Peer& it : peers_)
-        if (is_of(it, stage) && it.ready) optimizer_s = std::max(optimizer_s, work(it).optimizer_s);
-      sums.push_back(reduction_s(stage));
-      longest_s = std::max(longest_s, sums.back() + optimizer_s);
-    }
+    for (const Peer& it : peers_)
+      if (it.present && it.ready)
+        longest_s = std::max(longest_s, sums[it.stage] + work(it).optimizer_s);
     now_ += longest_s;
     for (Peer& it : peers_) {
       it.since_s = now_;

@@ -26,6 +26,9 @@ struct Pipeline {
   int64_t micro_batches = 1;       ///< a step, of all peers together
   double border_bytes = 0;         ///< between stages, a micro batch and direction
   bool gathers_gradients = false;  ///< top-k: everybody gets everybody's, not a sum
+  /// Gradients of an embedding that first and last stage share, which they add up at the step's
+  /// end.
+  double tied_bytes = 0;
   std::vector<StageBytes> stages;
   std::vector<PeerKind> kinds;
   std::vector<std::vector<StageWork>> work;  ///< [kind][stage]

@@ -61,6 +61,12 @@ TEST(SwarmPlay, GradientsGoRoundTheRingOfAStage) {
   EXPECT_DOUBLE_EQ(played(pipeline, {.steps = 1}).step_s[0], 3 + 3 * 8 + 0.5);
 }
 
+TEST(SwarmPlay, EndsAddUpATiedEmbedding) {
+  Pipeline pipeline = pipeline_of(2, 2, 1);
+  pipeline.tied_bytes = 2e9;
+  EXPECT_DOUBLE_EQ(played(pipeline, {.steps = 1}).step_s[0], 6 + 2 + 0.5);
+}
+
 TEST(SwarmPlay, MessagesWaitForTheLine) {
   Pipeline pipeline = pipeline_of(2, 2, 1);
   pipeline.border_bytes = 1e9;

@@ -97,6 +97,11 @@ void add_stages(const spec::Job& job, const engine::Simulation& played, Swarm& s
                           spec::wire_bytes(swarm.activations, value_bytes);
   const plan::StateBytes state = plan::state_bytes(job);
   const double gradient = spec::wire_bytes(swarm.gradients, plan::gradient_bytes(job.training));
+  if (job.model.tied_embeddings && job.parallelism.pp > 1) {
+    const int64_t width = job.model.embedding_dim > 0 ? job.model.embedding_dim : job.model.hidden;
+    pipeline.tied_bytes = static_cast<double>(job.padded_vocab()) * static_cast<double>(width) *
+                          plan::gradient_bytes(job.training);
+  }
   for (const plan::Stage& stage : played.plan.stages) {
     const double elements = plan::stage_parameters(played.workload, stage).trainable_dense;
     pipeline.stages.push_back({gradient * elements, (state.weight + state.optimizer) * elements});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::swarm {
 namespace {
 
@@ -11,22 +13,28 @@ spec::Settings settings_of(std::initializer_list<std::pair<const char*, const ch
   return settings;
 }
 
-TEST(Swarm, EvenPeersTakeAStepOfSimulate) {
-  const spec::Settings job = settings_of({{"model", "gpt3-1.3b"},
+/// The swarm's step over that of 1F1B as `simulate` plays it; lines as fast as the node's PCIe.
+double step_ratio(const char* model, const char* batch, int64_t peers) {
+  const spec::Settings job = settings_of({{"model", model},
                                           {"pipeline_model_parallel_size", "4"},
                                           {"micro_batch_size", "1"},
-                                          {"global_batch_size", "16"},
+                                          {"global_batch_size", batch},
                                           {"seq_length", "2048"},
                                           {"precision", "bf16"}});
   const PeerKind kind{.name = "even",
                       .node = "rtx-4090",
-                      .count = 4,
-                      .uplink_bytes_per_s = 1e11,
-                      .downlink_bytes_per_s = 1e11};
+                      .count = peers,
+                      .uplink_bytes_per_s = 6e9,
+                      .downlink_bytes_per_s = 6e9};
   const auto swarm = play_swarm(job, {kind}, {.steps = 2});
-  ASSERT_TRUE(swarm) << swarm.error().message;
-  const double step_s = swarm->outcome.step_s.back();
-  EXPECT_NEAR(step_s / swarm->kinds[0].one_f_one_b_s, 1, 0.02);
+  EXPECT_TRUE(swarm) << base::error_of(swarm);
+  return swarm ? swarm->outcome.step_s.back() / swarm->kinds[0].one_f_one_b_s : 0;
+}
+
+TEST(Swarm, EvenPeersTakeAStepOfSimulate) {
+  EXPECT_NEAR(step_ratio("llama-7b", "16", 4), 1, 0.02);
+  EXPECT_NEAR(step_ratio("gpt3-1.3b", "16", 4), 1, 0.02);
+  EXPECT_NEAR(step_ratio("gpt3-1.3b", "64", 4), 1, 0.02);
 }
 
 TEST(Swarm, WidthsByHand) {
