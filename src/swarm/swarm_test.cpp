@@ -13,13 +13,15 @@ spec::Settings settings_of(std::initializer_list<std::pair<const char*, const ch
   return settings;
 }
 
-/// The swarm's step over that of 1F1B as `simulate` plays it; lines as fast as the node's PCIe.
+/// The swarm's step over that of 1F1B as `simulate` plays it with transfers beside compute; lines
+/// as fast as the node's PCIe.
 double step_ratio(const char* model, const char* batch, int64_t peers) {
   const spec::Settings job = settings_of({{"model", model},
                                           {"pipeline_model_parallel_size", "4"},
                                           {"micro_batch_size", "1"},
                                           {"global_batch_size", batch},
                                           {"seq_length", "2048"},
+                                          {"overlap_p2p", "true"},
                                           {"precision", "bf16"}});
   const PeerKind kind{.name = "even",
                       .node = "rtx-4090",
