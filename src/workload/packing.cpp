@@ -22,7 +22,8 @@ struct PackedPasses {
   double pack = 0, unpack = 0;
 };
 
-PackedPasses passes_of(const spec::Compression& how, bool all_reduce, double value_bytes, double ranks) {
+PackedPasses passes_of(const spec::Compression& how, bool all_reduce, double value_bytes,
+                       double ranks) {
   const double wire = spec::wire_bytes(how, value_bytes);
   if (how.kind == spec::Compression::Kind::kInt8) {
     // The owner of a part unpacks it of every rank and writes the sum; of an all-reduce it packs
