@@ -18,6 +18,7 @@
 #include "cli/predict/proxy.h"
 #include "cli/predict/replan.h"
 #include "cli/predict/simulate.h"
+#include "cli/predict/swarm.h"
 #include "cli/predict/sweep.h"
 #include "cli/predict/together.h"
 #include "cli/predict/validate.h"
@@ -84,6 +85,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer together a.yaml b.yaml c.yaml --feed '2 MW'\n"
      "  ergometer together a.yaml b.yaml --nodes 0-15 --nodes 16-23+32-39\n",
      "JOB.yaml", 2, 8, together_flags, run_together},
+    {"swarm", "Predict a pipeline of far GPUs that join and leave, stage by stage",
+     "swarm MODEL|FILE... --peers FILE.yaml [options]",
+     "  ergometer swarm job.yaml --peers peers.yaml\n"
+     "  ergometer swarm job.yaml --peers peers.yaml --compress-activations int8\n"
+     "  ergometer swarm gpt3-1.3b --pp 4 --gbs 64 --peers peers.yaml --json\n",
+     "MODEL", 0, 16, swarm_flags, run_swarm, true},
     {"proxy", "Find a small job that keeps what limits a large one, or judge one",
      "proxy MODEL|FILE... --cluster CLUSTER --gpus N [options]",
      "  ergometer proxy job.yaml --gpus 32 --save small.yaml\n"

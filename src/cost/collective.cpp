@@ -46,6 +46,9 @@
 // faster than a pair of GPUs. Where not all of an all-to-all's members exchange with all, l times
 // S (n-p)/n leaves the domain and the rest of S (n-1)/n stays inside.
 //
+// Where packets are lost, connections between two nodes pass on no more than they do together, and
+// between far nodes every hop, level and send is half a round trip longer (parameters.cpp).
+//
 // log2 N runs in straight lines between powers of two: 1.5 for three domains. On a full mesh B_a2a
 // is the share of a GPU's links that lead to members, min(1, (p-1) / links).
 //
@@ -168,9 +171,12 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
                     const Group& group, const GroupPlacement& where) {
   const double inner = group.ranks - group.domains, outer = group.domains - 1;
   const double depth = 2 * levels(static_cast<long long>(group.domains));
-  const double line = where.nic_bytes_per_s, efficiency = fabric.line_efficiency;
-  const double network = over_rails(domain, where, line / where.ring_uplink * efficiency);
-  const double tree = over_rails(domain, where, line / where.tree_uplink * efficiency);
+  const auto between_nodes = [&](double uplink) {
+    const double line = where.nic_bytes_per_s / uplink * fabric.line_efficiency;
+    return over_rails(domain, where, std::min(line, fabric.connections_bytes_per_s));
+  };
+  const double network = between_nodes(where.ring_uplink);
+  const double tree = between_nodes(where.tree_uplink);
   const double bandwidth = std::min(ring_bandwidth(domain, group.local), network);
   Time low{fabric.low_latency_base_s,
            group.bus_factor * group.bytes /
@@ -229,8 +235,9 @@ Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, 
   if (network) {
     time.latency_s += where.exchange_hop_s + (away > 0 ? domain.hop_s : 0);
     const double fewest = fewest_members(group, where);
-    const double share =
-        where.nic_bytes_per_s / where.exchange_uplink / fewest * fabric.all_to_all_line_efficiency;
+    const double share = std::min(
+        where.nic_bytes_per_s / where.exchange_uplink / fewest * fabric.all_to_all_line_efficiency,
+        fabric.connections_bytes_per_s * (group.ranks - fewest));
     time.transfer_s = std::max(time.transfer_s, group.bytes * (group.ranks - fewest) *
                                                     group.leaving / group.ranks / share);
   }
@@ -250,8 +257,9 @@ Time token_exchange(const DomainParameters& domain, const FabricParameters& fabr
   if (group.local > 1) time.transfer_s = sent.intra_bytes / exchange_bandwidth(domain, group);
   if (network) {
     time.latency_s += where.exchange_hop_s;
-    const double share = where.nic_bytes_per_s / where.exchange_uplink /
-                         fewest_members(group, where) * fabric.line_efficiency;
+    const double share = std::min(where.nic_bytes_per_s / where.exchange_uplink /
+                                      fewest_members(group, where) * fabric.line_efficiency,
+                                  fabric.connections_bytes_per_s * (group.domains - 1));
     time.transfer_s = std::max(time.transfer_s, sent.nic_bytes / share);
   }
   return time;
@@ -262,7 +270,8 @@ Time send(const DomainParameters& domain, const FabricParameters& fabric, const 
   if (where.nodes > 1) {
     const bool crosses = where.ring_crosses_rails > 0;
     const double network_s =
-        group.bytes * where.ring_uplink / (where.nic_bytes_per_s * fabric.line_efficiency);
+        std::max(group.bytes * where.ring_uplink / (where.nic_bytes_per_s * fabric.line_efficiency),
+                 group.bytes / fabric.connections_bytes_per_s);
     return {fabric.send_s + where.ring_hop_s + (crosses ? domain.hop_s : 0),
             std::max(network_s, crosses ? group.bytes / domain.pair_bytes_per_s : 0)};
   }

@@ -54,6 +54,19 @@ Price priced(CollectiveKind kind, double bytes, const plan::GroupPlacement& wher
                           where);
 }
 
+TEST(Collective, ConnectionsThatLosePacketsPassOnNoMore) {
+  FabricParameters fabric = round_fabric();
+  fabric.connections_bytes_per_s = 1e6;
+  const auto seconds = [&](CollectiveKind kind, const plan::GroupPlacement& where) {
+    return price_collective(Device{}, round_domain(), fabric, collective_operator(kind, 8e6), where)
+        .seconds();
+  };
+  const plan::GroupPlacement two = across(2, 2, 1e9);
+  // 20 us, and 8 MB at 1 MB/s instead of 0.8 GB/s; half of it in a gather of two.
+  EXPECT_NEAR(seconds(CollectiveKind::kSendRecv, two), 8 + 20e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllGather, two), 4, 1e-4);
+}
+
 TEST(Collective, OneRankNeedsNothing) {
   EXPECT_EQ(priced(CollectiveKind::kAllReduce, 1e9, inside(1)).seconds(), 0);
 }

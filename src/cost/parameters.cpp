@@ -227,6 +227,23 @@ FabricParameters read_fabric(Reader& r) {
   return p;
 }
 
+/// Nodes far from each other: every hop takes half a round trip longer, and TCP's congestion
+/// avoidance holds a connection that loses a share p of its packets at
+///   MSS / round trip x sqrt(3/2) / sqrt(p)
+/// (Mathis, Semke, Mahdavi and Ott: The macroscopic behavior of the TCP congestion avoidance
+/// algorithm, 1997). Of senders that do not slow down for a loss (BBR) it is too low.
+void add_distance(const base::ParameterSet& fabric, FabricParameters& p) {
+  constexpr double kSegmentBytes = 1448;  // Ethernet's 1500 without TCP's and IP's headers
+  const double round_trip_s = fabric.value_or("distance.round_trip", 0);
+  for (double* hop_s :
+       {&p.low_latency_hop_s, &p.low_latency_tree_s, &p.tree_s, &p.ring_hop_s, &p.send_s})
+    *hop_s += round_trip_s / 2;
+  const double loss = fabric.value_or("distance.loss", 0);
+  if (loss > 0)
+    p.connections_bytes_per_s = fabric.value_or("distance.connections", 1) * kSegmentBytes /
+                                round_trip_s * std::sqrt(1.5 / loss);
+}
+
 /// One GPU's NIC rate over its in-domain rate: how much slower a network-paced collective runs
 /// through HBM. Beyond what a node's GPUs pass on to each other cards make no collective faster,
 /// and none louder.
@@ -327,6 +344,7 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   if (job.gpus > p.domain.gpus) {
     Reader between(job.cluster.fabric.parameters, "fabric of " + job.cluster.name, "collective.");
     p.fabric = read_fabric(between);
+    add_distance(job.cluster.fabric.parameters, p.fabric);
     ERGOMETER_TRY(between.finish());
     p.network_memory_fraction = network_memory_fraction(node, p.domain, p.fabric);
   }

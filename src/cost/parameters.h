@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -92,6 +93,9 @@ struct FabricParameters {
   /// What a fabric out of order adds (collective.cpp): for nodes and ranks, for a ring's step, for
   /// a long all-reduce of more than two domains.
   double node_step_s = 0, ring_step_s = 0, all_reduce_wait_s = 0;
+  /// What connections between two nodes pass on together where packets are lost, no matter how fast
+  /// the line is; infinite where none are.
+  double connections_bytes_per_s = std::numeric_limits<double>::infinity();
 };
 
 /// Everything the cost model takes from the catalog and the job.

@@ -3,6 +3,7 @@
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/torchtitan.h"
+#include "spec/job/compression.h"
 
 namespace ergometer::launch {
 
@@ -21,6 +22,10 @@ Result<void> check_launchable(const Job& job) {
   if (!job.training.fuse.empty())
     return input_error(
         "the job says fuse: a what-if, which no framework has an option for; leave it out");
+  if (!spec::activation_compression(job).none() || !spec::gradient_compression(job).none())
+    return input_error(
+        "the job says compress_activations or compress_gradients: no framework launched here has "
+        "an option for it; leave it out");
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");

@@ -23,9 +23,9 @@ static_assert(kSchemaVersion == run::kSchemaVersion);
 constexpr int kNo = static_cast<int>(base::ErrorKind::kNo), kOurBug = 70;
 
 /// Those that neither start programs nor talk to terminals, assistants and sensors.
-constexpr std::array<std::string_view, 16> kOffered = {
-    "simulate", "search",   "sweep",   "compare",  "optimize", "replan", "plan",   "proxy",
-    "loop",     "together", "analyze", "validate", "import",   "merge",  "report", "catalog"};
+constexpr std::array<std::string_view, 17> kOffered = {
+    "simulate", "search", "sweep",   "compare",  "optimize", "replan", "plan",   "proxy",  "loop",
+    "together", "swarm",  "analyze", "validate", "import",   "merge",  "report", "catalog"};
 
 const cli::Command& offered(const std::string& name) {
   for (const std::string_view each : kOffered)

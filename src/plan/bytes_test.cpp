@@ -7,6 +7,7 @@
 #include "plan/memory_parts.h"
 #include "plan/plan.h"
 #include "plan/test_job.h"
+#include "spec/job/compression.h"
 
 // Bytes of every kind of traffic in whole programs against the closed forms of parallel training.
 // Sizes are those of the whole gathered or reduced buffer (all-gather, reduce-scatter, all-reduce),
@@ -59,6 +60,28 @@ Plan lowered(const spec::Job& job) { return make_plan(job, workload::lower(job))
 
 /// The model of the test jobs: h 64, 8 heads of 8, 8 layers, sequence 128, micro batch 1.
 constexpr double kStream = 2 * 128 * 64;
+
+TEST(Bytes, CompressionSendsLessAndAddsKernels) {
+  spec::Job job = test::make_job({.pp = 2, .dp = 2, .micro_batches = 4, .layers = 4});
+  job.parallelism.zero_stage = 0;
+  const Plan plain = make_plan(job, test::fake_workload(job));
+  const spec::Compression int8{spec::Compression::Kind::kInt8, 1};
+  spec::compress_activations(job, int8);
+  spec::compress_gradients(job, int8);
+  const Plan packed = make_plan(job, test::fake_workload(job));
+  const double value = 1 + 4.0 / 4096;
+  const auto before = bytes_by_name(plain, 0), now = bytes_by_name(packed, 0);
+  EXPECT_DOUBLE_EQ(now.at("send_forward"), before.at("send_forward") / 2 * value);
+  EXPECT_DOUBLE_EQ(now.at("grad_all_reduce"), before.at("grad_all_reduce") / 4 * value);
+  std::map<std::string, int> kernels;
+  for (const Instruction& it : packed.roles[0].program)
+    if (it.kind == InstructionKind::kCompute)
+      ++kernels[packed.operators[static_cast<size_t>(it.op)].name];
+  EXPECT_EQ(kernels["compress_border"], 4);  // of each micro batch, forward
+  EXPECT_EQ(kernels["decompress_border"], 4);
+  EXPECT_EQ(kernels["grad_all_reduce_compress"], 1);
+  EXPECT_EQ(kernels["grad_all_reduce_decompress"], 1);
+}
 
 TEST(Bytes, TensorParallelismWithoutSequenceParallelism) {
   spec::Job job = test::make_job({.tp = 4, .micro_batches = 3});

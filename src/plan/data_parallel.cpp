@@ -132,7 +132,12 @@ void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
   for (size_t i = buckets.size(); i-- > 0;) {
     SentBucket bucket{.lowest = buckets[i].lowest};
     kind.total += buckets[i].elements;
-    if (kind.active && overlap_gradients_) bucket.reduce = reduce_op(kind, buckets[i].elements);
+    if (kind.active && overlap_gradients_) {
+      const workload::PackedReduction packed = reduction(kind, buckets[i].elements);
+      if (packed.packing) bucket.pack = operators_.add(packed.packing->pack);
+      bucket.reduce = operators_.add(packed.sum);
+      if (packed.packing) bucket.unpack = operators_.add(packed.packing->unpack);
+    }
     if (kind.active && overlap_parameters_) {
       bucket.gather = gather_op(kind, buckets[i].elements);
       bucket.event = writer_.new_event();
@@ -143,15 +148,19 @@ void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
   kind.chains.push_back(std::move(chain));
 }
 
-int32_t DataParallel::reduce_op(const Kind& kind, double elements) {
+workload::PackedReduction DataParallel::reduction(const Kind& kind, double elements) {
   const bool scatter = job_.parallelism.zero_stage >= 1;
   const char* names[2][2] = {{"grad_all_reduce", "grad_reduce_scatter"},
                              {"expert_grad_all_reduce", "expert_grad_reduce_scatter"}};
-  return operators_.add(
+  const GroupKind group = kind.expert ? GroupKind::kExpertData : GroupKind::kData;
+  const double bytes = gradient_bytes(job_.training);
+  const workload::Operator plain =
       data_collective(names[kind.expert ? 1 : 0][scatter ? 1 : 0],
-                      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-                      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements,
-                      gradient_bytes(job_.training)));
+                      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, group,
+                      elements, bytes);
+  const auto ranks = static_cast<double>(rank_group(job_, group).size);
+  return workload::packed_reduction(spec::gradient_compression(job_), plain, elements, bytes,
+                                    ranks);
 }
 
 int32_t DataParallel::gather_op(const Kind& kind, double elements) {
@@ -210,6 +219,7 @@ void DataParallel::after_block(size_t chunk, size_t index) {
   for (Kind& kind : kinds_) {
     for (const SentBucket& bucket : kind.chains[chunk].buckets) {
       if (bucket.lowest != index || bucket.reduce < 0) continue;
+      if (bucket.pack >= 0) writer_.op(Stream::kCompute, bucket.pack);
       writer_.join(Stream::kData, Stream::kCompute);
       writer_.op(Stream::kData, bucket.reduce);
     }
@@ -218,9 +228,20 @@ void DataParallel::after_block(size_t chunk, size_t index) {
 
 void DataParallel::finish_gradients() {
   if (reduces_every_micro_batch(job_)) return;
-  if (overlap_gradients_) return writer_.join(Stream::kCompute, Stream::kData);
+  if (overlap_gradients_) {
+    writer_.join(Stream::kCompute, Stream::kData);
+    for (const Kind& kind : kinds_)
+      for (const Chain& chain : kind.chains)
+        for (const SentBucket& bucket : chain.buckets)
+          if (bucket.unpack >= 0) writer_.op(Stream::kCompute, bucket.unpack);
+    return;
+  }
   for (const Kind& kind : kinds_) {
-    if (kind.active && kind.total > 0) writer_.op(Stream::kCompute, reduce_op(kind, kind.total));
+    if (!kind.active || kind.total <= 0) continue;
+    const workload::PackedReduction packed = reduction(kind, kind.total);
+    if (packed.packing) writer_.op(Stream::kCompute, operators_.add(packed.packing->pack));
+    writer_.op(Stream::kCompute, operators_.add(packed.sum));
+    if (packed.packing) writer_.op(Stream::kCompute, operators_.add(packed.packing->unpack));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "plan/schedule.h"
 #include "plan/stages.h"
 #include "plan/writer.h"
+#include "workload/packing.h"
 
 namespace ergometer::plan {
 
@@ -79,6 +80,7 @@ class DataParallel {
   struct SentBucket {
     size_t lowest = 0;  ///< first block, in forward order, that it covers
     int32_t reduce = -1, gather = -1, event = -1;
+    int32_t pack = -1, unpack = -1;  ///< around `reduce`, where gradients are compressed
     bool gathered = false;
   };
   /// The buckets of one kind of parameters in one chunk, in forward order.
@@ -93,7 +95,7 @@ class DataParallel {
   };
 
   void make_chain(Kind& kind, const Chunk& chunk);
-  int32_t reduce_op(const Kind& kind, double elements);
+  workload::PackedReduction reduction(const Kind& kind, double elements);
   int32_t gather_op(const Kind& kind, double elements);
   void issue_gather(SentBucket& bucket);
   void gather_chunk(size_t chunk);

@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "workload/packing.h"
+#include "workload/shapes.h"
+
 namespace ergometer::plan {
 namespace {
 
@@ -41,6 +44,13 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_
       sync_(job.training.batch_p2p_sync) {
   if (stages_ == 1) return;
   Border border = borders.front();
+  if (const spec::Compression how = spec::activation_compression(job); !how.none()) {
+    const double value_bytes = workload::shapes_of(job).element;
+    const auto packing = workload::border_packing(how, border.bytes, value_bytes);
+    pack_ = operators.add(packing.pack);
+    unpack_ = operators.add(packing.unpack);
+    border.bytes *= spec::wire_bytes(how, value_bytes) / value_bytes;
+  }
   if (job.training.scatter_gather_p2p) {
     workload::Operator gather = transfer("pipeline_all_gather", workload::Pass::kForward, border);
     gather.collective = workload::CollectiveKind::kAllGather;
@@ -233,6 +243,12 @@ void PipelineLinks::before_slot(ProgramWriter& writer, size_t k,
   for (const Lanes& lanes : begun) end_exchange(writer, lanes);
 }
 
+void PipelineLinks::write_packing(ProgramWriter& writer, size_t k, int32_t op) const {
+  if (op < 0) return;
+  writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
+  writer.op(Stream::kCompute, op);
+}
+
 void PipelineLinks::write_send(ProgramWriter& writer, Stream lane, size_t k) const {
   writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
   const Transfers& ops = transfers(k);
@@ -264,6 +280,7 @@ PipelineLinks::Lanes PipelineLinks::lanes_of(const Exchange& exchange) const {
 constexpr Stream kLanes[] = {Stream::kPipelineForward, Stream::kPipelineBackward};
 
 void PipelineLinks::begin_exchange(ProgramWriter& writer, const Lanes& lanes) const {
+  for (const auto& [k, lane] : lanes.outgoing) write_packing(writer, k, pack_);
   for (int i = 0; i < 2; ++i)
     if (lanes.used[i]) writer.join(kLanes[i], Stream::kCompute);
   for (const auto& [k, lane] : lanes.outgoing) write_send(writer, lane, k);
@@ -273,6 +290,7 @@ void PipelineLinks::end_exchange(ProgramWriter& writer, const Lanes& lanes) cons
   for (const auto& [k, lane] : lanes.incoming) write_recv(writer, lane, k);
   for (int i = 0; i < 2; ++i)
     if (lanes.used[i]) writer.join(Stream::kCompute, kLanes[i]);
+  for (const auto& [k, lane] : lanes.incoming) write_packing(writer, k, unpack_);
   if (sync_) writer.host_sync();
 }
 
@@ -281,6 +299,7 @@ void PipelineLinks::write_overlapped_sends(ProgramWriter& writer, size_t k) cons
   Stream sent_on = none;
   if (k > 0 && has_output(k - 1)) {
     sent_on = own_lane(k - 1);
+    write_packing(writer, k - 1, pack_);
     writer.at(slots_[k - 1].micro_batch, slots_[k - 1].chunk, -1);
     writer.join(sent_on, Stream::kCompute);
     write_send(writer, sent_on, k - 1);
@@ -294,6 +313,7 @@ void PipelineLinks::write_overlapped_recv(ProgramWriter& writer, size_t k) const
   if (k >= slots_.size() || !has_input(k)) return;
   write_recv(writer, recv_lanes_[k], k);
   writer.join(Stream::kCompute, recv_lanes_[k]);
+  write_packing(writer, k, unpack_);
 }
 
 }  // namespace ergometer::plan

@@ -31,6 +31,8 @@ namespace ergometer::plan {
 /// With `scatter_gather_p2p` every rank of a tensor-parallel group sends its part, and the group
 /// gathers behind the receive, on its lane.
 ///
+/// With compressed borders the compute stream packs before it sends and unpacks behind a receive.
+///
 /// What crosses a border goes by its place: inside a vision tower its stream, behind the tower the
 /// tokens of images, then the decoder's stream.
 ///
@@ -86,6 +88,8 @@ class PipelineLinks {
   void end_exchange(ProgramWriter& writer, const Lanes& lanes) const;
   void write_overlapped_sends(ProgramWriter& writer, size_t k) const;
   void write_overlapped_recv(ProgramWriter& writer, size_t k) const;
+  /// Compression of what slot `k` sends and of what it has received, on the compute stream.
+  void write_packing(ProgramWriter& writer, size_t k, int32_t op) const;
   void write_send(ProgramWriter& writer, workload::Stream lane, size_t k) const;
   void write_recv(ProgramWriter& writer, workload::Stream lane, size_t k) const;
 
@@ -93,7 +97,8 @@ class PipelineLinks {
   const spec::Parallelism& parallel_;
   int64_t stage_, stages_, micro_batches_;
   bool overlap_, sync_;
-  int32_t gather_ = -1;  ///< behind every receive, where transfers are divided over tp
+  int32_t pack_ = -1, unpack_ = -1;  ///< around every transfer, where borders are compressed
+  int32_t gather_ = -1;              ///< behind every receive, where transfers are divided over tp
   struct Transfers {
     int32_t send_forward = -1, recv_forward = -1, send_backward = -1, recv_backward = -1;
   };

@@ -7,6 +7,7 @@
 #include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
+#include "spec/job/compression.h"
 #include "workload/reached_experts.h"
 #include "workload/shapes.h"
 #include "workload/storage.h"
@@ -340,6 +341,9 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   if (on_host && zero >= 2 && !adds_whole_gradients(job)) return state;
   state.gradients = ddp_bucket_bytes(job, share) +
                     (gradients_appear_in_backward(job) ? 0 : gradient_bytes(job, share));
+  // What top-k did not send waits for the next step, in FP32.
+  if (spec::gradient_compression(job).kind == spec::Compression::Kind::kTopK)
+    state.gradients += 4 * trainable(share, {});
   if (on_host) return state;
   state.optimizer = optimizer_bytes(job) * trainable(share, optimizer);
   state.after_step = nanotron_gather_bytes(job, share);

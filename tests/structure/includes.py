@@ -11,7 +11,7 @@ import sys
 
 import source_tree
 
-CHAIN = ["base", "spec", "intake", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "campaign", "together", "validation",
+CHAIN = ["base", "spec", "intake", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "campaign", "together", "swarm", "validation",
          "calibration", "report", "study", "launch", "page", "cli",
          "library"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.

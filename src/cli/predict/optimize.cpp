@@ -225,6 +225,8 @@ Result<std::vector<Knob>> optimize_knobs(const std::string& text) {
 
 std::vector<Flag> optimize_flags() {
   std::vector<Flag> flags = setting_flags();
+  // What it finds is launched, which compression is not; a job file may say it all the same.
+  std::erase_if(flags, [](const Flag& flag) { return flag.name.starts_with("compress-"); });
   const auto add = [&](const char* name, const char* value, const char* help) {
     flags.push_back(option(name, value, "optimization", help));
   };

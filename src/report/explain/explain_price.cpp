@@ -387,6 +387,7 @@ class PriceNode {
       input("nic", where_.nic_bytes_per_s, "B/s",
             "line rate of the network cards for one group on a node");
     network();
+    distance();
     node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
                                 terms_.low_latency ? "low-latency" : "high-bandwidth");
     const CollectiveFormulas formulas = collective_formulas(job_, op_, where_, terms_.low_latency);
@@ -438,6 +439,20 @@ class PriceNode {
       input("to other rails", rails, "",
             "share of what leaves a node that first goes to the GPU there "
             "whose rail leads on: no switch joins rails");
+  }
+
+  /// Of nodes far from each other.
+  void distance() {
+    const base::ParameterSet& fabric = job_.cluster.fabric.parameters;
+    const double round_trip_s = fabric.value_or("distance.round_trip", 0);
+    if (round_trip_s <= 0 || where_.nodes <= 1) return;
+    input("round_trip", round_trip_s, "s",
+          "between nodes; half of it adds to the latency of every send, hop and level of a tree");
+    if (!fabric.has("distance.loss")) return;
+    input("loss", fabric.at("distance.loss"), "",
+          "of packets: nic x line_efficiency is at most connections x 1448 B / round_trip x "
+          "sqrt(3/2) / sqrt(loss)");
+    input("connections", fabric.value_or("distance.connections", 1), "", "between two nodes");
   }
 
   /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/collection.h"
 #include "base/json_writer.h"
 #include "spec/job/boards_limit.h"
 #include "spec/job/circuits.h"
+#include "spec/job/compression.h"
 #include "spec/job/host_link.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
@@ -74,6 +76,10 @@ void write_topology(JsonWriter& json, const spec::Job& job) {
     json.member("planes", planes.count)
         .member("planes_down", planes.down)
         .member("spray", planes.spray);
+  for (const auto& [name, as] :
+       {std::pair("distance.round_trip", "round_trip_s"), std::pair("distance.loss", "packet_loss"),
+        std::pair("distance.connections", "connections")})
+    if (const base::Parameter* known = fabric.parameters.find(name)) json.member(as, known->value);
   if (spec::has_tiers(fabric.kind)) return;
   const bool optical = fabric.kind == spec::FabricKind::kOptical;
   if (optical)
@@ -185,6 +191,13 @@ void write_overlap(JsonWriter& json, const spec::Training& t) {
   if (!t.fuse.empty()) json.list("fuse", t.fuse);
 }
 
+void write_compression(JsonWriter& json, const spec::Job& job) {
+  const spec::Compression borders = spec::activation_compression(job);
+  const spec::Compression gradients = spec::gradient_compression(job);
+  if (!borders.none()) json.member("compress_activations", spec::compression_text(borders));
+  if (!gradients.none()) json.member("compress_gradients", spec::compression_text(gradients));
+}
+
 void write_moe(JsonWriter& json, const spec::Training& t) {
   json.member("moe_dispatcher", to_word(t.moe_dispatcher))
       .member("moe_grouped_gemm", t.moe_grouped_gemm);
@@ -248,6 +261,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
     json.list("recompute_stage_layers", t.recompute_stage_layers, base::kOneLine);
   json.list("recompute_modules", t.recompute_modules, base::kOneLine);
   write_overlap(json, t);
+  write_compression(json, job);
   json.member("attention", to_word(t.attention))
       .member("fused_cross_entropy", t.fused_cross_entropy);
   if (t.linear_cross_entropy) json.member("linear_cross_entropy", true);

@@ -32,12 +32,30 @@ void read_slots(YamlMap& map, Node& node) {
                node.gpus);
 }
 
+/// A line's one rate; of an asymmetric one the lesser, for every transfer between alike nodes
+/// leaves by an uplink and arrives by a downlink.
+base::Parameter read_bandwidth(YamlMap& entry) {
+  constexpr double kSlowestUplink = 1e4;
+  const auto rate = [&](const char* key, double slowest) {
+    return entry.parameter(key, "B/s", slowest, kFastestLink);
+  };
+  const bool asymmetric = entry.has("uplink") || entry.has("downlink");
+  if (asymmetric && entry.has("bandwidth"))
+    entry.refuse("bandwidth", "stands beside uplink and downlink; say it, or both of them");
+  for (const char* key : {"uplink", "downlink"})
+    if (asymmetric) entry.require(key);
+  if (!asymmetric) entry.require("bandwidth");
+  if (!asymmetric || entry.error()) return rate("bandwidth", kSlowestLink);
+  const base::Parameter up = rate("uplink", kSlowestUplink),
+                        down = rate("downlink", kSlowestUplink);
+  return up.value < down.value ? up : down;
+}
+
 void read_nics(YamlMap& map, Node& node) {
   for (YamlMap& entry : map.maps("nics")) {
-    entry.allow({"bandwidth", "gpus", "source", "grade"});
-    entry.require("bandwidth");
+    entry.allow({"bandwidth", "uplink", "downlink", "gpus", "source", "grade"});
     entry.require("gpus");
-    base::Parameter bandwidth = entry.parameter("bandwidth", "B/s", kSlowestLink, kFastestLink);
+    base::Parameter bandwidth = read_bandwidth(entry);
     if (entry.has("source")) bandwidth.source = entry.text("source");
     Nic nic;
     nic.bytes_per_s = bandwidth.value;

@@ -13,6 +13,8 @@ namespace ergometer::spec {
 namespace {
 
 constexpr int64_t kMostLinks = 1000, kMostPlanes = 64, kMostDegree = 64;
+constexpr double kShortestRoundTrip = 1e-6, kLongestRoundTrip = 5;
+constexpr double kLeastLoss = 1e-9, kMostLoss = 0.2, kMostConnections = 1024;
 constexpr double kLongestHop = 1e-3, kLongestReconfiguration = 600;
 constexpr std::string_view kAxes[] = {"x", "y", "z", "w", "v", "u"};
 
@@ -80,6 +82,23 @@ void read_planes(YamlMap& map, Planes& planes) {
   planes.spray = map.choice("spray", {"false", "true"}, 0) == 1;
 }
 
+/// What lies between nodes that are far from each other; "distance.*" of the fabric's parameters.
+void read_distance(YamlMap& map, Fabric& fabric) {
+  for (const char* key : {"loss", "connections"})
+    if (map.has(key) && !map.has("round_trip"))
+      map.refuse(key, "needs round_trip, the time there and back between two nodes");
+  if (map.has("connections") && !map.has("loss"))
+    map.refuse("connections", "needs loss: without, one connection fills the line");
+  if (!map.has("round_trip") || map.error()) return;
+  const auto keep = [&](const char* key, const char* unit, double min, double max) {
+    if (map.has(key))
+      fabric.parameters.set(fmt::format("distance.{}", key), map.parameter(key, unit, min, max));
+  };
+  keep("round_trip", "s", kShortestRoundTrip, kLongestRoundTrip);
+  keep("loss", "", kLeastLoss, kMostLoss);
+  keep("connections", "", 1, kMostConnections);
+}
+
 /// Nodes that the network has places for.
 int64_t places(const Fabric& fabric) {
   const Dimension& last = fabric.topology.dimensions.back();
@@ -108,13 +127,16 @@ void allow_fabric_keys(YamlMap& map, FabricKind kind) {
       return map.allow({"kind", "collectives", "source", "degree", "link_bandwidth", "reconfigure",
                         "reconfiguration_time", "hop_latency"});
     default:
-      return map.allow(
-          {"kind", "collectives", "source", "tiers", "planes", "planes_down", "spray"});
+      return map.allow({"kind", "collectives", "source", "tiers", "planes", "planes_down", "spray",
+                        "round_trip", "loss", "connections"});
   }
 }
 
 void read_topology(YamlMap& map, Fabric& fabric) {
-  if (has_tiers(fabric.kind)) return read_planes(map, fabric.planes);
+  if (has_tiers(fabric.kind)) {
+    read_distance(map, fabric);
+    return read_planes(map, fabric.planes);
+  }
   Topology& topology = fabric.topology;
   map.require("link_bandwidth");
   if (map.error()) return;

@@ -7,6 +7,7 @@
 #include "spec/job/expert_routing.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/stage_order.h"
+#include "spec/resolve/check_compression.h"
 #include "spec/resolve/resolve.h"
 #include "spec/settings/schedule_file.h"
 #include "spec/settings/setting_names.h"
@@ -498,6 +499,7 @@ void check_training(SettingReader& read, const Job& job) {
   check_recomputation(read, job);
   check_offload(read, job);
   check_overlap(read, job);
+  check_compression(read, job);
   check_fuse(read, job);
   check_inference(read, job);
 }

@@ -48,6 +48,9 @@ std::string without_context(const Job& job) {
 std::string without_stages(const Job& job) {
   return job.parallelism.pp > 1 ? "" : "there is one stage (--pp 1)";
 }
+std::string without_replicas(const Job& job) {
+  return job.parallelism.dp > 1 ? "" : "there is one replica (--dp 1)";
+}
 std::string without_experts(const Job& job) {
   return job.model.experts.count > 0 ? "" : job.model.name + " has no experts";
 }
@@ -75,6 +78,8 @@ constexpr std::array kUnused = std::to_array<Unused>({
     {"ddp_bucket_size", without_training},
     {"use_precision_aware_optimizer", without_remainders},
     {"cp_comm_type", without_context},
+    {"compress_activations", without_stages},
+    {"compress_gradients", without_replicas},
     {"overlap_p2p", without_stages},
     {"batch_p2p_sync", without_stages},
     {"moe_token_dispatcher_type", without_experts},  // alone, tokens are still put in order

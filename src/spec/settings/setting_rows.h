@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "spec/job/compression.h"
 #include "spec/settings/lora_targets.h"
 #include "spec/settings/schedule_file.h"
 #include "spec/settings/setting_fields.h"
@@ -68,6 +69,34 @@ constexpr SettingValue adapted_layers() {
   return value;
 }
 
+/// What is made smaller on its way between ranks.
+constexpr SettingValue compressed_activations() {
+  SettingValue value{.kind = SettingKind::kChoice, .choices = "none|int8"};
+  value.text = [](const SettingInfo&, const Job& job) {
+    return compression_text(activation_compression(job));
+  };
+  value.read = [](SettingReader& read, const SettingInfo& info, Job& job) {
+    if (read.choice(info.name, 0, info.reason) == 1)
+      compress_activations(job, {Compression::Kind::kInt8, 1});
+  };
+  return value;
+}
+constexpr SettingValue compressed_gradients() {
+  SettingValue value{.kind = SettingKind::kText};
+  value.text = [](const SettingInfo&, const Job& job) {
+    return compression_text(gradient_compression(job));
+  };
+  value.read = [](SettingReader& read, const SettingInfo& info, Job& job) {
+    const std::string said = read.text(info.name);
+    const auto how = parse_compression(said.empty() ? "none" : said);
+    if (!how)
+      return read.refuse_value(info.name,
+                               "none, int8, or topk:SHARE with a share above 0 and at most 0.5");
+    compress_gradients(job, *how);
+  };
+  return value;
+}
+
 // What only some settings have: `SettingTraits`.
 constexpr auto why(std::string_view reason) {
   return [reason](SettingTraits& it) { it.reason = reason; };
@@ -95,7 +124,8 @@ constexpr auto nemo(std::string_view words = kOwnName) {
 inline std::string software_text(const SettingInfo&, const Job& job) {
   std::string text = job.software.name;
   for (const auto& [name, parameter] : job.software.parameters.all())
-    text += fmt::format(" {}={}", name, base::shortest(parameter.value));
+    if (!name.starts_with("compress."))
+      text += fmt::format(" {}={}", name, base::shortest(parameter.value));
   return text;
 }
 

@@ -237,6 +237,13 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"grad_reduce_in_bf16", "", told(kSwitch, reduction_text), kPrecision,
      "gradients are kept and reduced in 16 bit", habit(),
      megatron("accumulate_allreduce_grads_in_fp32=false")},
+    {"compress_activations", "", compressed_activations(), kPrecision,
+     "what pipeline stages send each other is quantized on its way", why("not asked for"),
+     sought("activation_compression|quantize_activations")},
+    {"compress_gradients", "", compressed_gradients(), kPrecision,
+     "gradients between replicas: none, int8, or topk:0.01, the largest 1 % with their places",
+     why("not asked for"),
+     sought("gradient_compression|powersgd|topk|sparsify|quantize_gradients")},
 
     {"master_weights", "", field<&Training::master_weights>(), kPrecision,
      "the optimizer keeps trained parameters in FP32; without, all is in 16 bit (pure BF16)",

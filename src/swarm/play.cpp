@@ -1,0 +1,493 @@
+#include "swarm/play.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "base/random.h"
+
+namespace ergometer::swarm {
+namespace {
+
+constexpr int kNobody = -1;
+constexpr double kNewest = 0.2;  ///< weight of the newest measurement
+constexpr double kWorthMoving = 1.05;
+
+enum class What : uint8_t { kArrived, kDone, kLeaves, kComes, kReady };
+
+struct Event {
+  double t = 0;
+  uint64_t number = 0;  ///< of equal times the earlier one first
+  What what = What::kDone;
+  int peer = kNobody;
+  uint32_t life = 0;  ///< of the peer; of an earlier one it is void
+  int batch = kNobody;
+  bool operator>(const Event& other) const {
+    return t != other.t ? t > other.t : number > other.number;
+  }
+};
+
+struct Peer {
+  size_t kind = 0, stage = 0;
+  bool present = true, ready = true, busy = false;
+  uint32_t life = 0;
+  uint64_t draws = 0;
+  double passed_s = 0;  ///< work that it was given this step, at its own speed
+  double forward_s = 0, backward_s = 0, message_s = 0;  ///< as measured; 0: not yet
+  double line_up_s = 0, line_down_s = 0;                ///< when they are free
+  double since_s = 0;
+  int64_t incoming = 0;
+  std::deque<int> forwards = {}, backwards = {};
+};
+
+struct Batch {
+  std::vector<int> holder;  ///< by stage: who has its activations
+  size_t stage = 0, turn = 0;
+  bool forward = true;
+  int at = kNobody;
+};
+
+void measure(double& value, double seconds) {
+  value = value <= 0 ? seconds : value + kNewest * (seconds - value);
+}
+
+class Player {
+ public:
+  Player(const Pipeline& pipeline, const PlayOptions& options) : p_(pipeline), o_(options) {
+    out_.stages.resize(p_.stages.size());
+    out_.kinds.resize(p_.kinds.size());
+    waiting_.resize(p_.stages.size());
+    for (size_t kind = 0; kind < p_.kinds.size(); ++kind)
+      for (int64_t i = 0; i < p_.kinds[kind].count; ++i) add_peer(kind);
+    next_balance_s_ = o_.rebalance_s;
+  }
+
+  Result<Outcome> run() {
+    if (peers_.size() < p_.stages.size())
+      return input_error("{} peers for {} stages; allowed: at least one a stage", peers_.size(),
+                         p_.stages.size());
+    for (int64_t step = 0; step < o_.steps; ++step) {
+      const double begin_s = now_;
+      ERGOMETER_TRY(run_step());
+      end_step();
+      out_.step_s.push_back(now_ - begin_s);
+      if (o_.rebalance_s > 0 && now_ >= next_balance_s_) rebalance();
+    }
+    out_.total_s = now_;
+    return std::move(out_);
+  }
+
+ private:
+  Peer& peer(int number) { return peers_[static_cast<size_t>(number)]; }
+  Batch& batch(int number) { return batches_[static_cast<size_t>(number)]; }
+  const PeerKind& kind_of(const Peer& it) const { return p_.kinds[it.kind]; }
+  const StageWork& work(const Peer& it) const { return p_.work[it.kind][it.stage]; }
+  bool is_of(const Peer& it, size_t stage) const { return it.present && it.stage == stage; }
+
+  // Who is where.
+
+  /// A stage's micro batches a second, without one peer and with one of that kind more.
+  double speed(size_t stage, const Peer* without = nullptr, const Peer* with = nullptr) const {
+    double sum = with == nullptr ? 0 : 1 / p_.work[with->kind][stage].batch_s();
+    for (const Peer& it : peers_)
+      if (is_of(it, stage) && &it != without) sum += 1 / work(it).batch_s();
+    return sum;
+  }
+
+  size_t slowest_stage() const {
+    size_t slowest = 0;
+    for (size_t stage = 1; stage < p_.stages.size(); ++stage)
+      if (speed(stage) < speed(slowest)) slowest = stage;
+    return slowest;
+  }
+
+  int64_t peers_of(size_t stage) const {
+    return std::ranges::count_if(peers_, [&](const Peer& it) { return is_of(it, stage); });
+  }
+
+  void add_peer(size_t kind) {
+    Peer added{.kind = kind, .present = false};
+    added.stage = slowest_stage();
+    added.present = true;
+    peers_.push_back(std::move(added));
+    plan_leave(static_cast<int>(peers_.size()) - 1);
+  }
+
+  double drawn(int number, double mean_s) {
+    Peer& it = peer(number);
+    const base::Random random(o_.seed, static_cast<uint64_t>(number), "swarm peer");
+    return -mean_s * std::log(1 - random.uniform(it.draws++));
+  }
+
+  void plan_leave(int number) {
+    const double stays_s = kind_of(peer(number)).stays_s;
+    if (stays_s > 0) push(now_ + drawn(number, stays_s), What::kLeaves, number);
+  }
+
+  /// Fetches a stage's state from whoever of it sends fastest, or from where checkpoints lie.
+  void settle(int number, size_t stage) {
+    Peer& it = peer(number);
+    it.stage = stage;
+    it.ready = false;
+    double source = 0;
+    for (const Peer& other : peers_)
+      if (is_of(other, stage) && other.ready)
+        source = std::max(source, rate_between(kind_of(other), kind_of(it)));
+    if (source <= 0) source = kind_of(it).downlink_bytes_per_s;
+    push(now_ + p_.stages[stage].state / source, What::kReady, number);
+  }
+
+  /// What it holds is lost; its life ends, for events that are on their way to it.
+  void drop(int number) {
+    account(number);
+    Peer& it = peer(number);
+    it.ready = it.busy = false;
+    ++it.life;
+    it.incoming = 0;
+    it.forwards.clear();
+    it.backwards.clear();
+    it.forward_s = it.backward_s = it.message_s = 0;
+    for (Batch& one : batches_)
+      for (int& holder : one.holder)
+        if (holder == number) holder = kNobody;
+  }
+
+  void again(int number) {
+    for (size_t i = 0; i < batches_.size(); ++i) {
+      if (batches_[i].at != number) continue;
+      const bool forward = batches_[i].forward;
+      out_.redone += forward ? 1 : 0;
+      forward ? ask_forward(static_cast<int>(i), batches_[i].stage)
+              : ask_backward(static_cast<int>(i), batches_[i].stage, kNobody);
+    }
+  }
+
+  void leaves(int number) {
+    drop(number);
+    Peer& it = peer(number);
+    it.present = false;
+    ++out_.left;
+    const double away_s = kind_of(it).away_s;
+    if (away_s > 0) push(now_ + drawn(number, away_s), What::kComes, number);
+    if (peers_of(it.stage) == 0) fill(it.stage);
+    again(number);
+  }
+
+  /// A stage without peers gets one of the stage that has most.
+  void fill(size_t stage) {
+    size_t most = 0;
+    for (size_t other = 1; other < p_.stages.size(); ++other)
+      if (peers_of(other) > peers_of(most)) most = other;
+    if (peers_of(most) < 2) return;
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      if (!is_of(peers_[i], most)) continue;
+      const int number = static_cast<int>(i);
+      drop(number);
+      settle(number, stage);
+      plan_leave(number);
+      ++out_.moved;
+      return again(number);
+    }
+  }
+
+  void comes(int number) {
+    Peer& it = peer(number);
+    it.since_s = now_;
+    const size_t stage = slowest_stage();
+    it.present = true;
+    ++out_.joined;
+    settle(number, stage);
+    plan_leave(number);
+  }
+
+  void becomes_ready(int number) {
+    account(number);
+    Peer& it = peer(number);
+    it.ready = true;
+    it.passed_s = std::numeric_limits<double>::infinity();
+    for (const Peer& other : peers_)
+      if (&other != &it && is_of(other, it.stage) && other.ready)
+        it.passed_s = std::min(it.passed_s, other.passed_s);
+    if (std::isinf(it.passed_s)) it.passed_s = 0;
+    const std::deque<int> waited = std::exchange(waiting_[it.stage], {});
+    for (const int number_of_batch : waited)
+      ask_forward(number_of_batch, batch(number_of_batch).stage);
+    inject();
+  }
+
+  /// One peer goes from a stage that can spare it to the slowest, if that makes the slowest faster.
+  void rebalance() {
+    next_balance_s_ = now_ + o_.rebalance_s;
+    const size_t slowest = slowest_stage();
+    double best = kWorthMoving * speed(slowest);
+    int who = kNobody;
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      const Peer& it = peers_[i];
+      if (!it.present || !it.ready || it.stage == slowest || peers_of(it.stage) < 2) continue;
+      const double least = std::min(speed(it.stage, &it), speed(slowest, nullptr, &it));
+      if (least <= best) continue;
+      best = least;
+      who = static_cast<int>(i);
+    }
+    if (who == kNobody) return;
+    drop(who);
+    settle(who, slowest);
+    plan_leave(who);
+    ++out_.moved;
+  }
+
+  // Micro batches.
+
+  /// Seconds that a peer takes for a micro batch, measured: of its GPU or of its line.
+  double measured(const Peer& it) const {
+    const double gpu_s = it.forward_s + (it.backward_s > 0 ? it.backward_s : 2 * it.forward_s);
+    const int messages = (it.stage > 0 ? 1 : 0) + (it.stage + 1 < p_.stages.size() ? 1 : 0);
+    return std::max(gpu_s, messages * it.message_s);
+  }
+
+  int route(size_t stage) {
+    double sum = 0, known = 0;
+    for (const Peer& it : peers_)
+      if (is_of(it, stage) && it.forward_s > 0) sum += measured(it), ++known;
+    const double mean = known > 0 ? sum / known : 1;
+    const auto cost = [&](const Peer& it) { return it.forward_s > 0 ? measured(it) : mean; };
+    int best = kNobody;
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      const Peer& it = peers_[i];
+      if (!is_of(it, stage) || !it.ready) continue;
+      if (best == kNobody || it.passed_s + cost(it) < peer(best).passed_s + cost(peer(best)))
+        best = static_cast<int>(i);
+    }
+    if (best != kNobody) peer(best).passed_s += cost(peer(best));
+    return best;
+  }
+
+  void send(int from, int to, int number) {
+    Peer& there = peer(to);
+    if (from == to || from == kNobody) return deliver(to, number);
+    account(to);
+    ++there.incoming;
+    Peer& here = peer(from);
+    const double message_s = p_.border_bytes / rate_between(kind_of(here), kind_of(there));
+    const double end_s = std::max({now_, here.line_up_s, there.line_down_s}) + message_s;
+    here.line_up_s = there.line_down_s = end_s;
+    measure(here.message_s, message_s);
+    push(end_s + kind_of(here).latency_s + kind_of(there).latency_s, What::kArrived, to, number);
+  }
+
+  /// The forward of a stage, or of the nearest before it whose output is still there.
+  void ask_forward(int number, size_t stage) {
+    Batch& it = batch(number);
+    while (stage > 0 && it.holder[stage - 1] == kNobody) {
+      --stage;
+      ++out_.redone;
+    }
+    it.forward = true;
+    it.stage = stage;
+    it.at = route(stage);
+    if (it.at == kNobody) return waiting_[stage].push_back(number);
+    send(stage == 0 ? kNobody : it.holder[stage - 1], it.at, number);
+  }
+
+  void ask_backward(int number, size_t stage, int from) {
+    Batch& it = batch(number);
+    it.forward = false;
+    it.stage = stage;
+    it.at = it.holder[stage];
+    if (it.at == kNobody) {  // whose activations are lost
+      it.turn = stage;
+      ++out_.redone;
+      return ask_forward(number, stage);
+    }
+    send(from, it.at, number);
+  }
+
+  void start(int number) {
+    Peer& it = peer(number);
+    if (!it.ready || it.busy) return;
+    const bool backward = !it.backwards.empty();
+    std::deque<int>& queue = backward ? it.backwards : it.forwards;
+    if (queue.empty()) return;
+    account(number);
+    it.busy = true;
+    const int next = queue.front();
+    queue.pop_front();
+    push(now_ + (backward ? work(it).backward_s : work(it).forward_s), What::kDone, number, next);
+  }
+
+  void arrived(int to, int number) {
+    account(to);
+    --peer(to).incoming;
+    deliver(to, number);
+  }
+
+  void deliver(int to, int number) {
+    Peer& it = peer(to);
+    (batch(number).forward ? it.forwards : it.backwards).push_back(number);
+    start(to);
+  }
+
+  void done(int by, int number) {
+    account(by);
+    Peer& it = peer(by);
+    it.busy = false;
+    Batch& one = batch(number);
+    const size_t stage = one.stage;
+    if (one.forward) {
+      measure(it.forward_s, work(it).forward_s);
+      one.holder[stage] = by;
+      stage == one.turn ? ask_backward(number, stage, by) : ask_forward(number, stage + 1);
+    } else {
+      measure(it.backward_s, work(it).backward_s);
+      ++out_.stages[stage].micro_batches;
+      ++out_.kinds[it.kind].micro_batches;
+      one.holder[stage] = one.at = kNobody;
+      if (stage > 0) {
+        ask_backward(number, stage - 1, by);
+      } else {
+        ++through_;
+        inject();
+      }
+    }
+    start(by);
+  }
+
+  void inject() {
+    const auto ready = std::ranges::count_if(peers_, &Peer::ready);
+    while (std::ssize(batches_) < p_.micro_batches &&
+           std::ssize(batches_) - through_ < o_.in_flight * ready) {
+      Batch added{.holder = std::vector<int>(p_.stages.size(), kNobody)};
+      added.turn = p_.stages.size() - 1;
+      batches_.push_back(std::move(added));
+      ask_forward(static_cast<int>(batches_.size()) - 1, 0);
+    }
+  }
+
+  // Time.
+
+  void push(double t, What what, int number, int of_batch = kNobody) {
+    events_.push({t, pushed_++, what, number, peer(number).life, of_batch});
+  }
+
+  /// Where its time went since it was last asked.
+  void account(int number) {
+    Peer& it = peer(number);
+    const double seconds = now_ - it.since_s;
+    it.since_s = now_;
+    if (!it.present || seconds <= 0) return;
+    add(it, seconds, it.busy ? seconds : 0,
+        !it.busy && (it.incoming > 0 || !it.ready) ? seconds : 0);
+  }
+  void add(const Peer& it, double present_s, double busy_s, double network_s) {
+    for (Share* share : {&out_.stages[it.stage], &out_.kinds[it.kind]}) {
+      share->present_s += present_s;
+      share->busy_s += busy_s;
+      share->network_s += network_s;
+    }
+  }
+
+  void handle(const Event& event) {
+    switch (event.what) {
+      case What::kArrived: return arrived(event.peer, event.batch);
+      case What::kDone: return done(event.peer, event.batch);
+      case What::kLeaves: return leaves(event.peer);
+      case What::kComes: return comes(event.peer);
+      case What::kReady: return becomes_ready(event.peer);
+    }
+  }
+
+  Result<void> run_step() {
+    constexpr double kLongest = 3e9;  // a century
+    batches_.clear();
+    through_ = 0;
+    for (Peer& it : peers_) it.passed_s = 0;
+    inject();
+    while (through_ < p_.micro_batches) {
+      if (events_.empty() || now_ > kLongest)
+        return input_error("step {}: a stage has lost its last peer, and none is to come",
+                           out_.step_s.size() + 1);
+      const Event event = events_.top();
+      events_.pop();
+      if (event.life != peer(event.peer).life) continue;
+      now_ = std::max(now_, event.t);
+      handle(event);
+    }
+    return {};
+  }
+
+  /// A ring's seconds over the stage's ready peers, paced by its slowest line.
+  double reduction_s(size_t stage) const {
+    double line = std::numeric_limits<double>::infinity(), latency_s = 0, n = 0;
+    std::vector<const PeerKind*> ring;
+    for (const Peer& it : peers_)
+      if (is_of(it, stage) && it.ready) ring.push_back(&kind_of(it));
+    n = static_cast<double>(ring.size());
+    if (n < 2) return 0;
+    for (size_t i = 0; i < ring.size(); ++i) {
+      const PeerKind& next = *ring[(i + 1) % ring.size()];
+      line = std::min(line, rate_between(*ring[i], next));
+      latency_s = std::max(latency_s, ring[i]->latency_s + next.latency_s);
+    }
+    const double rounds = p_.gathers_gradients ? n - 1 : 2 * (n - 1);
+    const double part = p_.stages[stage].gradients / (p_.gathers_gradients ? 1 : n);
+    return rounds * (part / line + latency_s);
+  }
+
+  /// First and last stage send each other a tied embedding's gradients, peer by peer; the slowest
+  /// pair's seconds.
+  double tied_s() const {
+    double longest_s = 0;
+    for (const Peer& first : peers_) {
+      if (p_.tied_bytes <= 0 || !is_of(first, 0) || !first.ready) continue;
+      for (const Peer& last : peers_) {
+        if (&last == &first || !is_of(last, p_.stages.size() - 1) || !last.ready) continue;
+        const PeerKind &one = kind_of(first), &other = kind_of(last);
+        const double rate = std::min(rate_between(one, other), rate_between(other, one));
+        longest_s = std::max(longest_s, p_.tied_bytes / rate + one.latency_s + other.latency_s);
+      }
+    }
+    return longest_s;
+  }
+
+  void end_step() {
+    for (size_t i = 0; i < peers_.size(); ++i) account(static_cast<int>(i));
+    std::vector<double> sums;
+    for (size_t stage = 0; stage < p_.stages.size(); ++stage) sums.push_back(reduction_s(stage));
+    if (const double tied = tied_s(); tied > 0)
+      sums.front() = sums.back() = std::max(sums.front(), sums.back()) + tied;
+    double longest_s = 0;
+    for (const Peer& it : peers_)
+      if (it.present && it.ready)
+        longest_s = std::max(longest_s, sums[it.stage] + work(it).optimizer_s);
+    now_ += longest_s;
+    for (Peer& it : peers_) {
+      it.since_s = now_;
+      if (it.present)
+        add(it, longest_s, it.ready ? work(it).optimizer_s : 0,
+            it.ready ? sums[it.stage] : longest_s);
+    }
+  }
+
+  const Pipeline& p_;
+  const PlayOptions& o_;
+  Outcome out_;
+  double now_ = 0, next_balance_s_ = 0;
+  uint64_t pushed_ = 0;
+  int64_t through_ = 0;
+  std::vector<Peer> peers_;
+  std::vector<Batch> batches_;
+  std::vector<std::deque<int>> waiting_;  ///< by stage, for a peer
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+};
+
+}  // namespace
+
+Result<Outcome> play(const Pipeline& pipeline, const PlayOptions& options) {
+  return Player(pipeline, options).run();
+}
+
+}  // namespace ergometer::swarm

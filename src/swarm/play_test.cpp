@@ -1,0 +1,116 @@
+#include "swarm/play.h"
+
+#include <gtest/gtest.h>
+
+namespace ergometer::swarm {
+namespace {
+
+PeerKind fast_line(const char* name, int64_t count) {
+  return {.name = name,
+          .node = name,
+          .count = count,
+          .uplink_bytes_per_s = 1e9,
+          .downlink_bytes_per_s = 1e9};
+}
+
+/// Stages of 1 s forward and 2 s backward, no messages to speak of.
+Pipeline pipeline_of(size_t stages, int64_t peers, int64_t micro_batches) {
+  Pipeline pipeline{.micro_batches = micro_batches, .stages = {}, .kinds = {}, .work = {}};
+  pipeline.stages.resize(stages);
+  pipeline.kinds = {fast_line("even", peers)};
+  pipeline.work = {std::vector<StageWork>(stages, StageWork{1, 2, 0.5})};
+  return pipeline;
+}
+
+Outcome played(const Pipeline& pipeline, const PlayOptions& options) {
+  const auto outcome = play(pipeline, options);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return outcome.value_or(Outcome{});
+}
+
+TEST(SwarmPlay, OnePeerDoesOneThingAfterTheOther) {
+  const Outcome outcome = played(pipeline_of(1, 1, 3), {.steps = 2});
+  ASSERT_EQ(outcome.step_s.size(), 2u);
+  EXPECT_DOUBLE_EQ(outcome.step_s[1], 3 * 3 + 0.5);
+  EXPECT_DOUBLE_EQ(outcome.stages[0].busy_s, outcome.stages[0].present_s);
+}
+
+TEST(SwarmPlay, EvenPeersTakeWhatOneForwardOneBackwardTakes) {
+  // (micro batches of a peer + stages - 1) x 3 s, and the optimizer.
+  EXPECT_DOUBLE_EQ(played(pipeline_of(4, 4, 8), {.steps = 1}).step_s[0], (8 + 3) * 3 + 0.5);
+  EXPECT_DOUBLE_EQ(played(pipeline_of(4, 8, 16), {.steps = 1}).step_s[0], (8 + 3) * 3 + 0.5);
+}
+
+TEST(SwarmPlay, PeersOfSpeedOneAndThreeShareOneToThree) {
+  Pipeline pipeline = pipeline_of(1, 1, 40);
+  pipeline.kinds.push_back(fast_line("fast", 1));
+  pipeline.work.push_back({StageWork{1.0 / 3, 2.0 / 3, 0.1}});
+  const Outcome outcome = played(pipeline, {.steps = 5});
+  const auto slow = static_cast<double>(outcome.kinds[0].micro_batches);
+  const auto fast = static_cast<double>(outcome.kinds[1].micro_batches);
+  EXPECT_EQ(slow + fast, 200);
+  EXPECT_NEAR(fast / slow, 3, 0.15);
+}
+
+TEST(SwarmPlay, GradientsGoRoundTheRingOfAStage) {
+  Pipeline pipeline = pipeline_of(1, 4, 4);
+  pipeline.stages[0].gradients = 8e9;
+  // 2 x 3 rounds of a quarter over 1 GB/s, behind a micro batch each.
+  EXPECT_DOUBLE_EQ(played(pipeline, {.steps = 1}).step_s[0], 3 + 6 * 2 + 0.5);
+  pipeline.gathers_gradients = true;
+  EXPECT_DOUBLE_EQ(played(pipeline, {.steps = 1}).step_s[0], 3 + 3 * 8 + 0.5);
+}
+
+TEST(SwarmPlay, EndsAddUpATiedEmbedding) {
+  Pipeline pipeline = pipeline_of(2, 2, 1);
+  pipeline.tied_bytes = 2e9;
+  EXPECT_DOUBLE_EQ(played(pipeline, {.steps = 1}).step_s[0], 6 + 2 + 0.5);
+}
+
+TEST(SwarmPlay, MessagesWaitForTheLine) {
+  Pipeline pipeline = pipeline_of(2, 2, 1);
+  pipeline.border_bytes = 1e9;
+  pipeline.kinds[0].latency_s = 0.25;
+  // Forward, message, forward and backward, message, backward: each message 1 s and twice 0.25 s.
+  EXPECT_DOUBLE_EQ(played(pipeline, {.steps = 1}).step_s[0], 1 + 1.5 + 3 + 1.5 + 2 + 0.5);
+}
+
+TEST(SwarmPlay, PeersThatLeaveAreReplacedAndTheirWorkIsDoneAgain) {
+  Pipeline pipeline = pipeline_of(3, 9, 30);
+  pipeline.border_bytes = 1e8;
+  for (StageBytes& stage : pipeline.stages) stage.state = 5e9;
+  pipeline.kinds[0].stays_s = 200;
+  pipeline.kinds[0].away_s = 60;
+  const PlayOptions options{.steps = 20, .seed = 7, .rebalance_s = 100};
+  const Outcome outcome = played(pipeline, options);
+  ASSERT_EQ(outcome.step_s.size(), 20u);
+  EXPECT_GT(outcome.left, 10);
+  EXPECT_GT(outcome.joined, 5);
+  EXPECT_GT(outcome.redone, 0);
+  const double calm_s = played(pipeline_of(3, 9, 30), options).total_s;
+  EXPECT_GT(outcome.total_s, calm_s);
+  const Outcome again = played(pipeline, options);
+  EXPECT_EQ(again.step_s, outcome.step_s);
+  EXPECT_NE(played(pipeline, {.steps = 20, .seed = 8, .rebalance_s = 100}).step_s, outcome.step_s);
+}
+
+TEST(SwarmPlay, APeerMovesToTheSlowestStage) {
+  Pipeline pipeline = pipeline_of(2, 6, 24);
+  pipeline.work[0][1] = {3, 6, 0.5};  // the second stage takes three times as long
+  const PlayOptions still{.steps = 10, .rebalance_s = 0};
+  PlayOptions moving = still;
+  moving.rebalance_s = 1;
+  EXPECT_LE(played(pipeline, moving).total_s, played(pipeline, still).total_s);
+}
+
+TEST(SwarmPlay, NobodyLeftIsAnError) {
+  Pipeline pipeline = pipeline_of(2, 2, 1000);
+  pipeline.kinds[0].stays_s = 60;
+  const auto outcome = play(pipeline, {.steps = 100});
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("last peer"), std::string::npos);
+  EXPECT_FALSE(play(pipeline_of(3, 2, 4), {.steps = 1}));
+}
+
+}  // namespace
+}  // namespace ergometer::swarm

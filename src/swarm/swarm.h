@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job/compression.h"
+#include "spec/settings/settings.h"
+#include "swarm/play.h"
+
+namespace ergometer::swarm {
+
+/// A kind of peers, and what is known of its GPU.
+struct KindPlayed {
+  PeerKind kind;
+  std::string gpu;
+  bool fits = true;          ///< a stage into its memory, as 1F1B would fill it
+  double one_f_one_b_s = 0;  ///< a step of the pipeline with one such GPU a stage, as `simulate`
+  /// A GPU at work and one that waits (its idle reading, assumed); 0: nothing is known.
+  double busy_w = 0, waiting_w = 0;
+  Share share;
+  double energy_j() const {
+    return busy_w * share.busy_s + waiting_w * (share.present_s - share.busy_s);
+  }
+  double dollars() const { return kind.dollars_per_hour * share.present_s / 3600; }
+};
+
+/// Square-cube law: a stage's work grows with the square of the width, what it sends with the
+/// width.
+struct Width {
+  int64_t hidden = 0;
+  double compute_s = 0;   ///< a micro batch of a stage, forward and backward
+  double transfer_s = 0;  ///< its two messages over the uplink of a peer like the receiver
+  bool pays() const { return compute_s >= transfer_s; }
+};
+
+struct Swarm {
+  std::string model;
+  int64_t micro_batches = 0, hidden = 0;
+  double tokens_a_step = 0;
+  spec::Compression activations, gradients;
+  Pipeline pipeline;
+  std::vector<KindPlayed> kinds;
+  Outcome outcome;
+  std::string widths_of;  ///< the kind whose line is slowest for its GPU
+  std::vector<Width> widths;
+  double tokens_per_s() const {
+    return tokens_a_step * static_cast<double>(outcome.step_s.size()) / outcome.total_s;
+  }
+};
+
+/// The job's `--pp` stages, one GPU a peer; the job says its batch for all peers together. An input
+/// error where it says otherwise, or a kind's node is none.
+Result<Swarm> play_swarm(const spec::Settings& job, const std::vector<PeerKind>& kinds,
+                         const PlayOptions& options);
+
+/// Rows for widths from 1,024 to 16,384. `flops_per_s`: what a GPU reaches; 12 h^2 parameters a
+/// layer, 6 FLOPs for each and token; attention's square is left out.
+std::vector<Width> widths(double layers, double tokens, double flops_per_s, double value_bytes,
+                          double bytes_per_s);
+
+}  // namespace ergometer::swarm
