@@ -24,6 +24,14 @@
 // there. Where ranks do not divide the experts, even shares leave ranks uneven: of 3 experts and a
 // copy on 4 ranks two take 4/3 of an even share, and those with the halves of an expert 2/3.
 //
+// Where a token may choose experts of some groups alone (DeepSeek-V3: of 4 of 8) and travels once
+// to every node that it needs (DeepEP, HybridEP), a group's experts and copies stay on the ranks
+// that hold them in order, else more would cross nodes: EPLB's hierarchical policy. Ranks of a
+// group are placed as above among themselves; of ranks that hold several groups, whole groups are.
+//
+// Worked: 8 experts in two groups that want 20 4 4 4 and 4 4 2 2 of 44, 4 ranks. All anywhere: the
+// rank with 20 has 2 beside it, L = 4 x 22 / 44 = 2. In groups it has a 4 beside it, 2.18.
+//
 // Training sums the gradients of copies, in a ring of the ranks that hold them: each of an expert's
 // c copies sends and receives 2 (c - 1) / c times its gradients. A ring goes through the members of
 // a scale-up domain one after the other and leaves it once, over the network cards of all of them
@@ -44,6 +52,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <queue>
 #include <tuple>
@@ -145,21 +154,42 @@ std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {
   return loads;
 }
 
-/// How often a layer has each of its experts: at most once a rank.
-std::vector<double> copies_of(const spec::Job& job, const Shares& shares) {
-  std::vector<double> copies(shares.size(), 1);
-  if (job.training.moe_redundant_experts == 0) return copies;
-  const auto ranks = static_cast<double>(job.parallelism.ep);
+bool sends_once(const spec::Training& training) {
+  return training.moe_dispatcher == spec::MoeDispatcher::kDeepEp ||
+         training.moe_dispatcher == spec::MoeDispatcher::kHybridEp;
+}
+
+/// Among how many sets of ranks experts and copies are divided, in order, before they are placed
+/// within each: one a group of experts whose ranks are its own; 1: all are placed anywhere.
+size_t sets_of_ranks(const spec::Job& job) {
+  const bool apart = job.model.experts.groups <= job.parallelism.ep && !scatters_groups(job);
+  return apart ? static_cast<size_t>(job.model.experts.groups) : 1;
+}
+
+/// Gives so many copies to some of the experts [begin, end), each on at most `ranks` ranks.
+void add_copies(const Shares& shares, size_t begin, size_t end, int64_t count, double ranks,
+                std::vector<double>& copies) {
   // What an expert's copies take each; of several that take as much, the first expert is the next.
   std::priority_queue<std::pair<double, int64_t>> wanted;
-  for (size_t expert = 0; expert < shares.size(); ++expert)
+  for (size_t expert = begin; expert < end; ++expert)
     wanted.emplace(shares[expert], -static_cast<int64_t>(expert));
-  for (int64_t i = 0; i < job.training.moe_redundant_experts && !wanted.empty(); ++i) {
+  for (int64_t i = 0; i < count && !wanted.empty(); ++i) {
     const auto most = static_cast<size_t>(-wanted.top().second);
     wanted.pop();
     if (++copies[most] < ranks)
       wanted.emplace(shares[most] / copies[most], -static_cast<int64_t>(most));
   }
+}
+
+/// How often a layer has each of its experts: at most once a rank.
+std::vector<double> copies_of(const spec::Job& job, const Shares& shares) {
+  std::vector<double> copies(shares.size(), 1);
+  if (job.training.moe_redundant_experts == 0) return copies;
+  const size_t sets = sets_of_ranks(job), each = shares.size() / sets;
+  const auto parts = static_cast<int64_t>(sets);
+  for (size_t set = 0; set < sets; ++set)
+    add_copies(shares, set * each, (set + 1) * each, job.training.moe_redundant_experts / parts,
+               static_cast<double>(job.parallelism.ep / parts), copies);
   return copies;
 }
 
@@ -243,6 +273,48 @@ Placed place_by_load(const std::vector<HeldExpert>& experts, const std::vector<d
     placed.held[to].push_back(one);
   }
   return placed;
+}
+
+/// Whole groups of experts, several a rank.
+Placed place_groups(const spec::Job& job, const std::vector<HeldExpert>& experts,
+                    const std::vector<double>& before) {
+  const auto count = static_cast<size_t>(job.model.experts.groups);
+  const size_t each = static_cast<size_t>(job.model.experts.count) / count;
+  std::vector<HeldExpert> groups(count);
+  for (size_t group = 0; group < count; ++group) groups[group].expert = group;
+  for (const HeldExpert& one : experts) groups[one.expert / each].share += one.share;
+  std::ranges::stable_sort(groups, std::greater<>(), &HeldExpert::share);
+  return place_by_load(groups, before);
+}
+
+/// Each group of experts on ranks of its own.
+Placed place_in_sets(size_t sets, size_t each, const std::vector<HeldExpert>& experts,
+                     const std::vector<double>& before) {
+  const size_t ranks = before.size() / sets;
+  Placed placed;
+  for (size_t set = 0; set < sets; ++set) {
+    std::vector<HeldExpert> own;
+    for (HeldExpert one : experts) {
+      if (one.expert / each != set) continue;
+      one.share *= static_cast<double>(sets);  // loads are shares times the ranks of the set
+      own.push_back(one);
+    }
+    const auto first = before.begin() + static_cast<std::ptrdiff_t>(set * ranks);
+    Placed of_set = place_by_load(own, {first, first + static_cast<std::ptrdiff_t>(ranks)});
+    placed.loads.insert(placed.loads.end(), of_set.loads.begin(), of_set.loads.end());
+    std::ranges::move(of_set.held, std::back_inserter(placed.held));
+  }
+  return placed;
+}
+
+Placed place(const spec::Job& job, const std::vector<HeldExpert>& experts,
+             const std::vector<double>& before) {
+  const size_t sets = sets_of_ranks(job);
+  if (sets > 1)
+    return place_in_sets(sets, static_cast<size_t>(job.model.experts.count) / sets, experts,
+                         before);
+  const bool grouped = job.model.experts.groups > 1 && !scatters_groups(job);
+  return grouped ? place_groups(job, experts, before) : place_by_load(experts, before);
 }
 
 void add_to(std::vector<double>& sums, const std::vector<double>& values) {
@@ -329,6 +401,16 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer) {
   return shares;
 }
 
+bool scatters_groups(const spec::Job& job) {
+  const spec::Training& t = job.training;
+  const int64_t groups = job.model.experts.groups, ranks = job.parallelism.ep;
+  if (groups <= 1 || t.moe_placement != spec::ExpertPlacement::kByLoad) return false;
+  if (!sends_once(t)) return true;
+  if (t.moe_redundant_experts > 0)
+    return ranks % groups != 0 || ranks == groups || t.moe_redundant_experts % groups != 0;
+  return ranks % groups != 0 && groups % ranks != 0;
+}
+
 ExpertLoads expert_loads(const spec::Job& job) {
   ExpertLoads loads;
   const auto ranks = static_cast<size_t>(job.parallelism.ep);
@@ -343,7 +425,7 @@ ExpertLoads expert_loads(const spec::Job& job) {
     if (!layer.moe) continue;
     Shares shares = expert_shares(job, moe_layer++);
     if (by_load) {
-      of_layer = place_by_load(held_experts(job, shares, kept), before).loads;
+      of_layer = place(job, held_experts(job, shares, kept), before).loads;
     } else {
       for (double& share : shares) share = std::min(share, room) / kept;
       of_layer = loads_in_order(shares, ranks);
@@ -370,7 +452,7 @@ CopySums copy_sums(const spec::Job& job, int64_t together) {
       continue;
     }
     const Shares shares = expert_shares(job, moe_layer++);
-    const Placed placed = place_by_load(held_experts(job, shares, kept), before);
+    const Placed placed = place(job, held_experts(job, shares, kept), before);
     add_sums(placed, shares.size(), static_cast<size_t>(together), sums);
     add_to(before, placed.loads);
   }
