@@ -159,6 +159,12 @@ bool sends_once(const spec::Training& training) {
          training.moe_dispatcher == spec::MoeDispatcher::kHybridEp;
 }
 
+/// Whether ranks of a group lie in several scale-up domains.
+bool crosses_domains(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  return p.ep * (p.etp > 0 ? p.etp : p.tp) > job.cluster.domain_gpus;
+}
+
 /// Among how many sets of ranks experts and copies are divided, in order, before they are placed
 /// within each: one a group of experts whose ranks are its own; 1: all are placed anywhere.
 size_t sets_of_ranks(const spec::Job& job) {
@@ -405,7 +411,7 @@ bool scatters_groups(const spec::Job& job) {
   const spec::Training& t = job.training;
   const int64_t groups = job.model.experts.groups, ranks = job.parallelism.ep;
   if (groups <= 1 || t.moe_placement != spec::ExpertPlacement::kByLoad) return false;
-  if (!sends_once(t)) return true;
+  if (!sends_once(t) || !crosses_domains(job)) return true;
   if (t.moe_redundant_experts > 0)
     return ranks % groups != 0 || ranks == groups || t.moe_redundant_experts % groups != 0;
   return ranks % groups != 0 && groups % ranks != 0;

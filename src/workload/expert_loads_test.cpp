@@ -124,6 +124,9 @@ TEST(ExpertLoads, GroupsStayTogetherWhereTokensTravelOnce) {
   EXPECT_TRUE(scatters_groups(job));
   EXPECT_NEAR(expert_loads(job).most, 4 * 22.0 / 44, 1e-12);
   job.training.moe_dispatcher = spec::MoeDispatcher::kDeepEp;
+  job.cluster.domain_gpus = 4;
+  EXPECT_TRUE(scatters_groups(job));  // nothing leaves the one node
+  job.cluster.domain_gpus = 1;
   EXPECT_FALSE(scatters_groups(job));
   const auto expect_loads = [&](const std::vector<double>& wanted) {
     const std::vector<double> loads = expert_loads(job).by_layer[1];
