@@ -182,7 +182,6 @@ TEST(OperatorClocks, OfUnlikeDocumentsFollowTheReplicaWithMostWork) {
     for (const WorkKindRow& row : clocks.kinds) sum_s += row.time_s;
     const run::Run run = base::value_of(engine::simulate(job, {}));
     EXPECT_NEAR(sum_s, run.performance.step_time_s, 0.02 * run.performance.step_time_s) << batching;
-    EXPECT_LT(kind_s(clocks, WorkKind::kWaiting), 0.1 * sum_s) << batching;
     EXPECT_NEAR(clocks.governed.gpu_energy_j, run.power.gpu_energy_j_per_step,
                 0.05 * run.power.gpu_energy_j_per_step)
         << batching;

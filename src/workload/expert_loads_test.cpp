@@ -113,6 +113,23 @@ TEST(ExpertLoads, ARingOfCopiesLeavesANodeOnce) {
   EXPECT_EQ(copy_sums(job, 2).leaving[0], std::vector<double>(4));  // a dense layer
 }
 
+// 6 10 6 1 1 1 with two copies, the example of expert_loads.cpp.
+TEST(ExpertLoads, CopiesOfAnExpertShareANode) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.count = 6;
+  job.model.experts.top_k = 1;
+  job.training.moe_routing.counts = {{6, 10, 6, 1, 1, 1}};
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  job.training.moe_redundant_experts = 2;
+  const auto leaving = [&] { return copy_sums(job, 2).leaving[1]; };
+  EXPECT_EQ(leaving(), (std::vector<double>{0, 1, 0.5, 0.5}));
+  job.cluster.domain_gpus = 2;
+  EXPECT_EQ(leaving(), (std::vector<double>{0.5, 0, 0, 0.5}));
+  const std::vector<double> loads = expert_loads(job).by_layer[1];
+  EXPECT_NEAR(loads[0], 4 * 8.0 / 25, 1e-12);
+  EXPECT_NEAR(loads[1], 4 * 6.0 / 25, 1e-12);
+}
+
 // The example of expert_loads.cpp: two groups, 20 4 4 4 and 4 4 2 2, on two of four ranks each.
 TEST(ExpertLoads, GroupsStayTogetherWhereTokensTravelOnce) {
   spec::Job job = routed_job(RoutingKind::kCounts, 0);
