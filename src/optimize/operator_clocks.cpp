@@ -11,7 +11,9 @@
 //
 // Waiting is as long as in the unchanged job, whatever the neighbours' clocks. Where experts are
 // unevenly full, a layer's times are those of the rank that is fullest there, for whom the others
-// wait, and its joules those of the mean rank.
+// wait, and its joules those of the mean rank. Of documents of unlike lengths it is the replica
+// with most work in the step that the job is played with, the one of several drawn that is nearest
+// to their mean.
 #include "optimize/operator_clocks.h"
 
 #include <algorithm>
@@ -214,22 +216,28 @@ WorkKind kind_of(const plan::Instruction& it, const workload::Operator& op,
 }
 
 /// Whose times tell what a role does: of a layer the rank whose experts are fullest, which comes
-/// last to the layer's exchanges; else the first. Ranks are given by their index in the role.
+/// last to the layer's exchanges; the replica whose documents are most work; else the first. Ranks
+/// are given by their index in the role.
 class TellingRanks {
  public:
-  TellingRanks(const spec::Job& job, const engine::RankLoads& loads) {
+  TellingRanks(const spec::Job& job, const engine::RankLoads& loads)
+      : of_all_(loads.slowest_rank()) {
+    if (loads.even() || loads.of_documents()) return;
     const plan::RankGroup group = plan::rank_group(job, workload::GroupKind::kExpert);
-    for (int32_t row = 0; !loads.even() && row < loads.rows(); ++row) {
+    for (int32_t row = 0; row < loads.rows(); ++row) {
       int64_t fullest = 0;
       for (int64_t rank = 0; rank < group.size * group.stride; rank += group.stride)
         if (loads.of(row, rank) > loads.of(row, fullest)) fullest = rank;
       ranks_.push_back(fullest);
     }
   }
-  int64_t of(int32_t row) const { return row < 0 ? 0 : ranks_[static_cast<size_t>(row)]; }
+  int64_t of(int32_t row) const {
+    return row < 0 || ranks_.empty() ? of_all_ : ranks_[static_cast<size_t>(row)];
+  }
 
  private:
-  std::vector<int64_t> ranks_;  ///< by row of loads
+  int64_t of_all_ = 0;
+  std::vector<int64_t> ranks_;  ///< by row of experts' loads
 };
 
 /// The ranks that tell of every stage, in order.
@@ -239,14 +247,27 @@ std::vector<int64_t> sampled_ranks(const spec::Job& job, const plan::Plan& plan)
   std::set<int64_t> ranks;
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     const int64_t first = static_cast<int64_t>(role) * plan.ranks_per_role;
-    ranks.insert(first);
+    ranks.insert(first + telling.of(-1));
     for (const plan::Instruction& it : plan.roles[role].program)
       ranks.insert(first + telling.of(loads.row(it, 0)));
   }
   return {ranks.begin(), ranks.end()};
 }
 
-std::vector<WorkSpan> spans_of(const engine::EngineInput& input, const cost::EnergyTable& energies,
+/// Of the plan's operators: as they are lowered, and of a load more.
+struct OperatorEnergies {
+  cost::EnergyTable lowered, per_load;
+
+  /// Of a rank with the mean of all documents; of experts those lowered are the mean.
+  physics::Energy of(size_t role, size_t op, const engine::RankLoads& loads, int32_t row) const {
+    physics::Energy energy = lowered[role][op];
+    if (loads.of_documents() && !per_load.empty())
+      energy += (loads.average(row) - 1) * per_load[role][op];
+    return energy;
+  }
+};
+
+std::vector<WorkSpan> spans_of(const engine::EngineInput& input, const OperatorEnergies& energies,
                                const engine::Timeline& timeline, size_t role) {
   std::vector<WorkSpan> spans;
   const engine::PricedOperators operators(input, role);
@@ -261,7 +282,8 @@ std::vector<WorkSpan> spans_of(const engine::EngineInput& input, const cost::Ene
     const auto number = static_cast<size_t>(it.op);
     spans.push_back({span.start_s, span.end_s,
                      kind_of(it, input.plan.operators[number], input.costs.prices[role][number]),
-                     operators.duration(index).clocked_s, energies[role][number]});
+                     operators.duration(index).clocked_s,
+                     energies.of(role, number, operators.loads(), operators.row(index))});
   }
   return spans;
 }
@@ -338,18 +360,9 @@ OperatorClocks operator_clocks(const std::vector<RankRuns>& ranks, const Operato
   return result;
 }
 
-Result<void> check_operator_clocks(const spec::Job& job) {
-  if (!job.training.sequence_lengths.is_even())
-    return input_error(
-        "--operator-clocks: needs steps that are alike, found documents of unlike lengths: which "
-        "replica the others wait for, and for how long, is another in every step; leave it out, or "
-        "take no --sequence-lengths");
-  return check_power_is_known(job);
-}
-
 Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
                                        double most_slowdown) {
-  ERGOMETER_TRY(check_operator_clocks(job));
+  ERGOMETER_TRY(check_power_is_known(job));
   std::vector<int64_t> firsts;
   for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
     firsts.push_back(stage * job.stage_ranks());
@@ -361,7 +374,8 @@ Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
                                                   .whole_step = true}));
   ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
   ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
-  const cost::EnergyTable energies = cost::price_energy(model, simulation.plan);
+  const OperatorEnergies energies{cost::price_energy(model, simulation.plan),
+                                  cost::price_load_energy(model, simulation.plan)};
   const cost::CostTable& costs = simulation.played_at.costs;
   const std::vector<int64_t> sampled = sampled_ranks(job, simulation.plan);
   const engine::EngineInput input{.job = job,

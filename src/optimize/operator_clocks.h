@@ -75,11 +75,9 @@ struct OperatorClockTerms {
 OperatorClocks operator_clocks(const std::vector<RankRuns>& ranks, const OperatorClockTerms& terms,
                                const physics::GpuPower& gpu);
 
-/// Refuses a job whose steps are not alike, so that no rank stands for the others of its stage, and
-/// one whose power nobody knows.
-Result<void> check_operator_clocks(const spec::Job& job);
-/// Of such a job as it is: the first rank of every stage stands for all, of a layer of experts the
-/// fullest.
+/// Of a job as it is: the first rank of every stage stands for all; of a layer of experts the
+/// fullest; of documents of unlike lengths the replica with most work, in the step that the job is
+/// played with. An input error where nobody knows its power.
 Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s, double most_slowdown);
 
 }  // namespace ergometer::optimize

@@ -164,11 +164,29 @@ TEST(OperatorClocks, OfUnevenExpertsFollowTheFullest) {
   }
 }
 
-TEST(OperatorClocks, NeedStepsThatAreAlike) {
-  Values values = small_job();
-  EXPECT_TRUE(check_operator_clocks(spec::test::job_of(values)));
-  values.emplace_back("sequence_lengths", "lognormal:900,1");
-  EXPECT_FALSE(check_operator_clocks(spec::test::job_of(values)));
+// The replica with most work hardly waits, and its runs are the step; joules are the mean
+// replica's.
+TEST(OperatorClocks, OfUnlikeDocumentsFollowTheReplicaWithMostWork) {
+  for (const char* batching : {"packed", "variable"}) {
+    const spec::Job job = spec::test::job_of({{"model", "llama3-8b"},
+                                              {"num_layers", "4"},
+                                              {"cluster", "hgx-h200"},
+                                              {"gpus", "8"},
+                                              {"tp", "2"},
+                                              {"gbs", "16"},
+                                              {"seq", "4096"},
+                                              {"sequence_lengths", "lognormal:900,1"},
+                                              {"sequence_batching", batching}});
+    const OperatorClocks clocks = base::value_of(operator_clocks(job, 0, 0.02));
+    double sum_s = 0;
+    for (const WorkKindRow& row : clocks.kinds) sum_s += row.time_s;
+    const run::Run run = base::value_of(engine::simulate(job, {}));
+    EXPECT_NEAR(sum_s, run.performance.step_time_s, 0.02 * run.performance.step_time_s) << batching;
+    EXPECT_NEAR(clocks.governed.gpu_energy_j, run.power.gpu_energy_j_per_step,
+                0.05 * run.power.gpu_energy_j_per_step)
+        << batching;
+    EXPECT_LE(clocks.free.gpu_energy_j, clocks.locked.gpu_energy_j) << batching;
+  }
 }
 
 TEST(OperatorClocks, NeedPowerThatFollowsClocks) {

@@ -290,7 +290,6 @@ Result<Optimized> optimize(const spec::Job& job, const Options& options) {
         "{}: caps, clocks and chips' spread are weighed for GPUs that are alike; search finds "
         "layers, batches and placement on unlike ones",
         alike.error().message);
-  if (options.clock_change_s) ERGOMETER_TRY(check_operator_clocks(job));
   Optimized result;
   Search search(job, options, result);
   ERGOMETER_TRY(search.run(job));

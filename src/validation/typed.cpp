@@ -8,6 +8,7 @@
 #include "base/shell.h"
 #include "run/run.h"
 #include "validation/rows/job_draft.h"
+#include "validation/rows/run_job.h"
 #include "validation/score.h"
 
 namespace ergometer::validation {
@@ -34,6 +35,15 @@ void derive_batch(JobDraft& draft) {
   draft.say("global_batch_size", fmt::format("{}", passes * micro * replicas), "grad_accum");
 }
 
+/// Takes back a depth that the row itself contradicts (`make_job`).
+void drop_mended_depth(const MeasuredRun& row, JobDraft& draft) {
+  constexpr std::string_view kDepth = "num_layers";
+  if (!draft.has(kDepth)) return;
+  const auto made = make_job(row);
+  if (made && std::ranges::find(made->fills, kDepth, &Fill::setting) != made->fills.end())
+    draft.drop(kDepth);
+}
+
 /// The error says why there is nothing to type.
 Result<std::string> typed_command(const MeasuredRun& row) {
   JobDraft draft(row);
@@ -45,6 +55,7 @@ Result<std::string> typed_command(const MeasuredRun& row) {
   if (!cluster)
     return input_error("gpu: found \"{}\"; no node of the catalog has it", row.cell("gpu"));
   derive_batch(draft);
+  drop_mended_depth(row, draft);
   if (draft.number("pipeline_model_parallel_size", 1) == 1)
     draft.drop("virtual_pipeline_model_parallel_size");
   std::string text =

@@ -24,6 +24,14 @@
 // there. Where ranks do not divide the experts, even shares leave ranks uneven: of 3 experts and a
 // copy on 4 ranks two take 4/3 of an even share, and those with the halves of an expert 2/3.
 //
+// Where a token may choose experts of some groups alone (DeepSeek-V3: of 4 of 8) and travels once
+// to every node that it needs (DeepEP, HybridEP), a group's experts and copies stay on the ranks
+// that hold them in order, else more would cross nodes: EPLB's hierarchical policy. Ranks of a
+// group are placed as above among themselves; of ranks that hold several groups, whole groups are.
+//
+// Worked: 8 experts in two groups that want 20 4 4 4 and 4 4 2 2 of 44, 4 ranks. All anywhere: the
+// rank with 20 has 2 beside it, L = 4 x 22 / 44 = 2. In groups it has a 4 beside it, 2.18.
+//
 // Training sums the gradients of copies, in a ring of the ranks that hold them: each of an expert's
 // c copies sends and receives 2 (c - 1) / c times its gradients. A ring goes through the members of
 // a scale-up domain one after the other and leaves it once, over the network cards of all of them
@@ -35,6 +43,15 @@
 // experts 3/4 + 1/2 = 1.25 gradients are summed. On nodes of two ranks the two halves lie on the
 // first: of 3/4 half leaves each rank's node, of 1/2 nothing.
 //
+// Which rank of which domain takes what a rank is to hold is free. The first in a domain is that
+// with most copies, the next that which has most of the copies that are there already, each
+// expert's in shares of its other copies. Loads stay as they are; where no less leaves the domains,
+// ranks keep what they have.
+//
+// Worked: 6 experts that want 6 10 6 1 1 1 of 25, 4 ranks, 2 copies: ranks get 6 + 1, 5 + 3, 5 + 1
+// and 3 + 1. In that order, on nodes of two ranks, both halves of 10 and both of 6 lie apart, and
+// 4 x 1/2 gradients leave. The second with the third are the first node: 2 x 1/2.
+//
 // A copy has the capacity of an expert: of c copies each takes up to it, and what is beyond c times
 // of it is dropped.
 //
@@ -44,6 +61,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <queue>
 #include <tuple>
@@ -145,21 +163,50 @@ std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {
   return loads;
 }
 
-/// How often a layer has each of its experts: at most once a rank.
-std::vector<double> copies_of(const spec::Job& job, const Shares& shares) {
-  std::vector<double> copies(shares.size(), 1);
-  if (job.training.moe_redundant_experts == 0) return copies;
-  const auto ranks = static_cast<double>(job.parallelism.ep);
+bool sends_once(const spec::Training& training) {
+  return training.moe_dispatcher == spec::MoeDispatcher::kDeepEp ||
+         training.moe_dispatcher == spec::MoeDispatcher::kHybridEp;
+}
+
+/// Ranks of an expert-parallel group that lie in a scale-up domain, in order; all of them where
+/// nothing leaves it.
+size_t domain_ranks(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const int64_t ranks = job.cluster.domain_gpus / std::max<int64_t>(1, p.etp > 0 ? p.etp : p.tp);
+  return static_cast<size_t>(std::clamp<int64_t>(ranks, 1, p.ep));
+}
+
+/// Among how many sets of ranks experts and copies are divided, in order, before they are placed
+/// within each: one a group of experts whose ranks are its own; 1: all are placed anywhere.
+size_t sets_of_ranks(const spec::Job& job) {
+  const bool apart = job.model.experts.groups <= job.parallelism.ep && !scatters_groups(job);
+  return apart ? static_cast<size_t>(job.model.experts.groups) : 1;
+}
+
+/// Gives so many copies to some of the experts [begin, end), each on at most `ranks` ranks.
+void add_copies(const Shares& shares, size_t begin, size_t end, int64_t count, double ranks,
+                std::vector<double>& copies) {
   // What an expert's copies take each; of several that take as much, the first expert is the next.
   std::priority_queue<std::pair<double, int64_t>> wanted;
-  for (size_t expert = 0; expert < shares.size(); ++expert)
+  for (size_t expert = begin; expert < end; ++expert)
     wanted.emplace(shares[expert], -static_cast<int64_t>(expert));
-  for (int64_t i = 0; i < job.training.moe_redundant_experts && !wanted.empty(); ++i) {
+  for (int64_t i = 0; i < count && !wanted.empty(); ++i) {
     const auto most = static_cast<size_t>(-wanted.top().second);
     wanted.pop();
     if (++copies[most] < ranks)
       wanted.emplace(shares[most] / copies[most], -static_cast<int64_t>(most));
   }
+}
+
+/// How often a layer has each of its experts: at most once a rank.
+std::vector<double> copies_of(const spec::Job& job, const Shares& shares) {
+  std::vector<double> copies(shares.size(), 1);
+  if (job.training.moe_redundant_experts == 0) return copies;
+  const size_t sets = sets_of_ranks(job), each = shares.size() / sets;
+  const auto parts = static_cast<int64_t>(sets);
+  for (size_t set = 0; set < sets; ++set)
+    add_copies(shares, set * each, (set + 1) * each, job.training.moe_redundant_experts / parts,
+               static_cast<double>(job.parallelism.ep / parts), copies);
   return copies;
 }
 
@@ -245,10 +292,6 @@ Placed place_by_load(const std::vector<HeldExpert>& experts, const std::vector<d
   return placed;
 }
 
-void add_to(std::vector<double>& sums, const std::vector<double>& values) {
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
-}
-
 /// Copies of every expert in every domain of `together` ranks.
 std::vector<std::vector<double>> copies_by_domain(const Placed& placed, size_t experts,
                                                   size_t together) {
@@ -272,6 +315,109 @@ void add_sums(const Placed& placed, size_t experts, size_t together, CopySums& s
       if (beside < one.copies) leaving[rank] += one.summed() / beside;
     }
   }
+}
+
+/// An order of ranks, domain by domain, in which copies of an expert meet.
+std::vector<size_t> order_by_copies(const Placed& placed, size_t experts, size_t together) {
+  std::vector<size_t> left(placed.held.size()), order;
+  std::iota(left.begin(), left.end(), size_t{0});
+  std::vector<bool> inside;  ///< of experts that a domain has copies of
+  const auto shared = [&](size_t rank) {
+    double sum = 0;
+    for (const HeldExpert& one : placed.held[rank])
+      if (one.copies > 1 && inside[one.expert]) sum += 1 / (one.copies - 1);
+    return sum;
+  };
+  const auto copied = [&](size_t rank) {
+    double sum = 0;
+    for (const HeldExpert& one : placed.held[rank]) sum += one.summed();
+    return sum;
+  };
+  while (!left.empty()) {
+    const bool begins = order.size() % together == 0;
+    if (begins) inside.assign(experts, false);
+    const auto next = begins ? std::ranges::max_element(left, {}, copied)
+                             : std::ranges::max_element(left, {}, shared);
+    for (const HeldExpert& one : placed.held[*next]) inside[one.expert] = true;
+    order.push_back(*next);
+    left.erase(next);
+  }
+  // Within a domain as they were, lest the first ranks have most copies in every layer.
+  for (auto first = order.begin(); first != order.end();
+       first += static_cast<std::ptrdiff_t>(together))
+    std::sort(first, first + static_cast<std::ptrdiff_t>(together));
+  return order;
+}
+
+/// What leaves the domains, all ranks together.
+double leaving(const Placed& placed, size_t experts, size_t together) {
+  CopySums sums;
+  add_sums(placed, experts, together, sums);
+  return std::accumulate(sums.leaving.front().begin(), sums.leaving.front().end(), 0.0);
+}
+
+/// `place_by_load`, with copies of an expert in as few domains of `together` ranks as can be.
+Placed place_near(const std::vector<HeldExpert>& experts, const std::vector<double>& before,
+                  size_t together) {
+  Placed placed = place_by_load(experts, before);
+  const size_t ranks = before.size();
+  const bool copied = std::ranges::any_of(experts, [](auto& one) { return one.copies > 1; });
+  if (!copied || together <= 1 || together >= ranks || ranks % together != 0) return placed;
+  size_t count = 0;
+  for (const HeldExpert& one : experts) count = std::max(count, one.expert + 1);
+  Placed ordered;
+  for (const size_t rank : order_by_copies(placed, count, together)) {
+    ordered.loads.push_back(placed.loads[rank]);
+    ordered.held.push_back(placed.held[rank]);
+  }
+  return leaving(ordered, count, together) < leaving(placed, count, together) ? ordered : placed;
+}
+
+/// Whole groups of experts, several a rank.
+Placed place_groups(const spec::Job& job, const std::vector<HeldExpert>& experts,
+                    const std::vector<double>& before) {
+  const auto count = static_cast<size_t>(job.model.experts.groups);
+  const size_t each = static_cast<size_t>(job.model.experts.count) / count;
+  std::vector<HeldExpert> groups(count);
+  for (size_t group = 0; group < count; ++group) groups[group].expert = group;
+  for (const HeldExpert& one : experts) groups[one.expert / each].share += one.share;
+  std::ranges::stable_sort(groups, std::greater<>(), &HeldExpert::share);
+  return place_by_load(groups, before);
+}
+
+/// Each group of experts on ranks of its own.
+Placed place_in_sets(const spec::Job& job, size_t sets, const std::vector<HeldExpert>& experts,
+                     const std::vector<double>& before) {
+  const size_t each = static_cast<size_t>(job.model.experts.count) / sets;
+  const size_t ranks = before.size() / sets;
+  Placed placed;
+  for (size_t set = 0; set < sets; ++set) {
+    std::vector<HeldExpert> own;
+    for (HeldExpert one : experts) {
+      if (one.expert / each != set) continue;
+      one.share *= static_cast<double>(sets);  // loads are shares times the ranks of the set
+      own.push_back(one);
+    }
+    const auto first = before.begin() + static_cast<std::ptrdiff_t>(set * ranks);
+    Placed of_set =
+        place_near(own, {first, first + static_cast<std::ptrdiff_t>(ranks)}, domain_ranks(job));
+    placed.loads.insert(placed.loads.end(), of_set.loads.begin(), of_set.loads.end());
+    std::ranges::move(of_set.held, std::back_inserter(placed.held));
+  }
+  return placed;
+}
+
+Placed place(const spec::Job& job, const std::vector<HeldExpert>& experts,
+             const std::vector<double>& before) {
+  const size_t sets = sets_of_ranks(job);
+  if (sets > 1) return place_in_sets(job, sets, experts, before);
+  const bool grouped = job.model.experts.groups > 1 && !scatters_groups(job);
+  return grouped ? place_groups(job, experts, before)
+                 : place_near(experts, before, domain_ranks(job));
+}
+
+void add_to(std::vector<double>& sums, const std::vector<double>& values) {
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
 }
 
 /// Rows that an expert, or a copy of one, may take.
@@ -329,6 +475,16 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer) {
   return shares;
 }
 
+bool scatters_groups(const spec::Job& job) {
+  const spec::Training& t = job.training;
+  const int64_t groups = job.model.experts.groups, ranks = job.parallelism.ep;
+  if (groups <= 1 || t.moe_placement != spec::ExpertPlacement::kByLoad) return false;
+  if (!sends_once(t) || domain_ranks(job) == static_cast<size_t>(ranks)) return true;
+  if (t.moe_redundant_experts > 0)
+    return ranks % groups != 0 || ranks == groups || t.moe_redundant_experts % groups != 0;
+  return ranks % groups != 0 && groups % ranks != 0;
+}
+
 ExpertLoads expert_loads(const spec::Job& job) {
   ExpertLoads loads;
   const auto ranks = static_cast<size_t>(job.parallelism.ep);
@@ -343,7 +499,7 @@ ExpertLoads expert_loads(const spec::Job& job) {
     if (!layer.moe) continue;
     Shares shares = expert_shares(job, moe_layer++);
     if (by_load) {
-      of_layer = place_by_load(held_experts(job, shares, kept), before).loads;
+      of_layer = place(job, held_experts(job, shares, kept), before).loads;
     } else {
       for (double& share : shares) share = std::min(share, room) / kept;
       of_layer = loads_in_order(shares, ranks);
@@ -370,7 +526,7 @@ CopySums copy_sums(const spec::Job& job, int64_t together) {
       continue;
     }
     const Shares shares = expert_shares(job, moe_layer++);
-    const Placed placed = place_by_load(held_experts(job, shares, kept), before);
+    const Placed placed = place(job, held_experts(job, shares, kept), before);
     add_sums(placed, shares.size(), static_cast<size_t>(together), sums);
     add_to(before, placed.loads);
   }

@@ -28,6 +28,11 @@ struct ExpertLoads {
 /// routing leaves ranks uneven that do not divide the experts.
 ExpertLoads expert_loads(const spec::Job& job);
 
+/// Whether experts of one of the model's groups lie on any rank: placed by load, but where tokens
+/// travel once to every node that they need, of several, and ranks can hold whole groups. Nothing
+/// limits then on how many nodes a token's experts are.
+bool scatters_groups(const spec::Job& job);
+
 /// What the ranks of a group sum of the gradients of experts with copies, [decoder layer][member of
 /// the group]: so many times the gradients of one expert. Empty without copies.
 struct CopySums {

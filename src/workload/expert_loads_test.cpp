@@ -113,6 +113,59 @@ TEST(ExpertLoads, ARingOfCopiesLeavesANodeOnce) {
   EXPECT_EQ(copy_sums(job, 2).leaving[0], std::vector<double>(4));  // a dense layer
 }
 
+// 6 10 6 1 1 1 with two copies, the example of expert_loads.cpp.
+TEST(ExpertLoads, CopiesOfAnExpertShareANode) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.count = 6;
+  job.model.experts.top_k = 1;
+  job.training.moe_routing.counts = {{6, 10, 6, 1, 1, 1}};
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  job.training.moe_redundant_experts = 2;
+  const auto leaving = [&] { return copy_sums(job, 2).leaving[1]; };
+  EXPECT_EQ(leaving(), (std::vector<double>{0, 1, 0.5, 0.5}));
+  job.cluster.domain_gpus = 2;
+  EXPECT_EQ(leaving(), (std::vector<double>{0.5, 0, 0, 0.5}));
+  const std::vector<double> loads = expert_loads(job).by_layer[1];
+  EXPECT_NEAR(loads[0], 4 * 8.0 / 25, 1e-12);
+  EXPECT_NEAR(loads[1], 4 * 6.0 / 25, 1e-12);
+}
+
+// The example of expert_loads.cpp: two groups, 20 4 4 4 and 4 4 2 2, on two of four ranks each.
+TEST(ExpertLoads, GroupsStayTogetherWhereTokensTravelOnce) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.top_k = 1;
+  job.model.experts.groups = 2;
+  job.training.moe_routing.counts = {{20, 4, 4, 4, 4, 4, 2, 2}};
+  EXPECT_FALSE(scatters_groups(job));
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  EXPECT_TRUE(scatters_groups(job));
+  EXPECT_NEAR(expert_loads(job).most, 4 * 22.0 / 44, 1e-12);
+  job.training.moe_dispatcher = spec::MoeDispatcher::kDeepEp;
+  job.cluster.domain_gpus = 4;
+  EXPECT_TRUE(scatters_groups(job));  // nothing leaves the one node
+  job.cluster.domain_gpus = 1;
+  EXPECT_FALSE(scatters_groups(job));
+  const auto expect_loads = [&](const std::vector<double>& wanted) {
+    const std::vector<double> loads = expert_loads(job).by_layer[1];
+    ASSERT_EQ(loads.size(), wanted.size());
+    for (size_t rank = 0; rank < wanted.size(); ++rank)
+      EXPECT_NEAR(loads[rank], static_cast<double>(wanted.size()) * wanted[rank] / 44, 1e-12);
+  };
+  expect_loads({24, 8, 6, 6});
+  // A copy of the first two of each group: 10 4 2 twice; 2 2 2 twice. Both of one in its ranks.
+  job.training.moe_redundant_experts = 4;
+  expect_loads({16, 16, 6, 6});
+  EXPECT_EQ(copy_sums(job, 2).leaving[1], std::vector<double>(4));
+  job.training.moe_redundant_experts = 0;
+  // Groups of 24, 8, 8 and 4, two a rank.
+  job.model.experts.groups = 4;
+  job.parallelism.ep = 2;
+  expect_loads({28, 16});
+  job.parallelism.ep = 8;
+  job.model.experts.groups = 3;
+  EXPECT_TRUE(scatters_groups(job));
+}
+
 // 3 experts and a copy: a slot on each of 4 ranks, of which two hold half of what the others do.
 // 9 experts and 3 copies on 4 ranks: of six whole experts and six halves two ranks have two and a
 // half, and two a whole and two halves.

@@ -34,6 +34,8 @@ class RankLoads {
   double most(int32_t row) const { return at(most_, row); }
   /// Of a rank that has the mean of all over the step, and has it when the telling one has.
   double average(int32_t row) const { return at(average_, row); }
+  /// The first rank of the replica with most work, by its index in the stage; 0 of even documents.
+  int64_t slowest_rank() const { return of_documents() ? work_->sequences.slowest * stride_ : 0; }
   /// Whether a collective is as long as on the fullest of all ranks: its group holds several that
   /// are told apart.
   bool is_shared(workload::GroupKind kind) const { return shared_[static_cast<size_t>(kind)]; }

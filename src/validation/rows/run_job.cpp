@@ -10,9 +10,12 @@
 #include "spec/catalog/read.h"
 #include "spec/job/adjustments.h"
 #include "spec/job/job_words.h"
+#include "spec/job/matrix_peak.h"
 #include "spec/settings/setting_names.h"
 #include "spec/settings/setting_values.h"
 #include "validation/rows/job_draft.h"
+#include "validation/rows/measurement.h"
+#include "workload/flops.h"
 
 namespace ergometer::validation {
 namespace {
@@ -24,6 +27,7 @@ using spec::kTp;
 using spec::kVpp;
 
 constexpr std::string_view kModules = "recompute_modules";
+constexpr std::string_view kLayers = "num_layers";
 
 /// Switches that another setting rules out: a recipe is written for more than one layout.
 void mend_overlap(JobDraft& draft) {
@@ -215,6 +219,37 @@ void add_recipe(RunJob& result) {
       result.fills.push_back({name, spec::setting_value(name, result.job), origin.text});
 }
 
+/// The row's own MFU over that of the job in the row's time; 0 where the row lacks one of the two.
+double mfu_ratio(const MeasuredRun& run, const spec::Job& job) {
+  const double given = base::parse_number(run.cell("mfu_pct")).value_or(0) / 100;
+  const auto step_s = measurement(run, job).step_time_s;
+  const spec::Gpu& gpu = job.cluster.node.gpu;
+  const double peak = gpu.parameters.value_or(
+      spec::matrix_peak(gpu, job.training, job.training.precision), gpu.peak_bf16_flops_per_s);
+  if (!step_s || given <= 0 || peak <= 0) return 0;
+  const double flops = workload::model_flops_per_step(job).value();
+  return given * *step_s * static_cast<double>(job.gpus) * peak / flops;
+}
+
+/// A row whose depth is not that of the model that it names, and whose own MFU is that of the model
+/// as it is and not of one of the row's depth: its column of layers is another model's.
+void mend_depth(JobDraft& draft, const spec::Model& model, spec::Job& job) {
+  constexpr double kFar = 1.25, kNear = 1.05;
+  if (!draft.has(kLayers) || draft.number(kLayers, 0) == model.layer_count()) return;
+  const double ratio = mfu_ratio(draft.run, job);
+  if (ratio <= 0 || (ratio < kFar && ratio > 1 / kFar)) return;
+  JobDraft whole = draft;
+  whole.correct(kLayers, fmt::format("{}", model.layer_count()),
+                fmt::format("the row's MFU is that of the model's own depth, not of {} layers",
+                            draft.number(kLayers, 0)));
+  auto other = spec::resolve(whole.settings());
+  if (!other) return;
+  const double mended = mfu_ratio(draft.run, *other);
+  if (mended > kNear || mended < 1 / kNear) return;
+  draft.correct(kLayers, std::string(whole.text(kLayers)), whole.fills().back().reason);
+  job = *std::move(other);
+}
+
 /// An error of `resolve` without the settings' own words for where it came from.
 base::Error reason_of(const base::Error& error) {
   std::string message = error.message;
@@ -246,6 +281,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   mend_experts(draft, model);
   auto job = spec::resolve(draft.settings());
   if (!job) return tl::unexpected(reason_of(job.error()));
+  mend_depth(draft, model, *job);
   if (needs_recomputation(*job)) {
     draft.fill("recompute_granularity", "full", "does not fit without recomputation");
     job = spec::resolve(draft.settings());

@@ -199,6 +199,26 @@ TEST(RunJob, LatentAttentionOnBlackwellIsUnfusedBeforeNemo2507) {
   EXPECT_EQ(backend("dgxc 25.05", "H100-SXM5-80GB"), "");
 }
 
+// 1,024 sequences of 8,192 tokens in 4.426 s on 512 GPUs of 989 TFLOP/s: 48 layers make 40.8 %, 32
+// make 27.9 %.
+TEST(RunJob, ARowsOwnMfuTellsTheDepthOfAnotherModel) {
+  const auto layers = [](const std::string& mfu) {
+    const auto made = make_job(
+        row("source,release,framework,task,model,layers,seq,gpu,gpus,tp,cp,pp,vpp,ep,etp,mbs,gbs,"
+            "precision,step_time_s,mfu_pct",
+            "\"NVIDIA DGX Cloud benchmarking recipes, expected performance\",dgxc 25.05,"
+            "NeMo/Megatron-Core,pretrain,LLAMA4 Maverick 400b,32,8192,H100,512,4,1,1,12,128,4,1,"
+            "1024,BF16,4.426," +
+                mfu));
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? made->job.model.layer_count() : 0;
+  };
+  EXPECT_EQ(layers("40.8"), 48);
+  EXPECT_EQ(layers("27.9"), 32);
+  EXPECT_EQ(layers("60"), 32);  // neither
+  EXPECT_EQ(layers(""), 32);
+}
+
 TEST(RunJob, TorchtitanRecomputesByOperatorAndCompilesWhereItSaysSo) {
   const std::string columns =
       "source,year,framework,task,model,gpu,gpus,cp,mbs,gbs,precision,fsdp_zero,recompute,"

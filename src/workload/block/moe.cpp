@@ -53,6 +53,7 @@ bool copies_inside(const BlockWriter& writer) {
 
 TokenRouting routing(const BlockWriter& writer) {
   const spec::Experts& experts = writer.model().experts;
+  if (scatters_groups(writer.job())) return {experts.count, experts.top_k, 1, 1};
   return {experts.count, experts.top_k, experts.groups, experts.group_top_k};
 }
 
