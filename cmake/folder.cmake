@@ -8,7 +8,7 @@
 #
 # HOT: answers wait for its loops, so a release optimises it as far as the compiler can (-O3). The other folders read and
 # write what people do, once; optimising is two thirds of compiling them, so a release does it only in part (-O1), and
-# sanitized programs, but for the fuzzers, not at all.
+# sanitized programs, but for the fuzzers, not at all. Where a build's time goes: CONTRIBUTING.md.
 function(ergometer_folder name)
   cmake_parse_arguments(FOLDER "HOT" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
   add_library(ergometer_${name} STATIC ${FOLDER_SOURCES})
