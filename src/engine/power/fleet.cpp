@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "engine/time/rank_loads.h"
 #include "physics/heat_network.h"
@@ -73,12 +74,37 @@ void renumber(const std::vector<int64_t>& kept_of, Fleet& fleet) {
   }
 }
 
+bool are_alike(const Fleet& fleet, size_t a, size_t b) {
+  return fleet.role[a] == fleet.role[b] && fleet.silicon[a] == fleet.silicon[b] &&
+         fleet.limits[a] == fleet.limits[b] && fleet.speed[a] == fleet.speed[b];
+}
+
+/// Of one kind.
+bool are_alike_nodes(const Fleet& fleet, size_t a, size_t b) {
+  bool alike = fleet.inlet_c[a] == fleet.inlet_c[b] && fleet.fan[a] == fleet.fan[b] &&
+               fleet.open[a] == fleet.open[b];
+  const auto per_node = static_cast<size_t>(fleet.gpus_per_node);
+  for (size_t i = 0; alike && i < per_node; ++i)
+    alike = are_alike(fleet, a * per_node + i, b * per_node + i);
+  return alike;
+}
+
 /// Keeps one of each set of equal nodes.
 void keep_distinct(Fleet& fleet) {
   std::vector<int64_t> kept_of(fleet.kinds.size());
   std::map<std::vector<double>, size_t> known;
   const auto per_node = static_cast<size_t>(fleet.gpus_per_node);
+  size_t last_kind = fleet.kinds.size();
   for (size_t node = 0; node < static_cast<size_t>(fleet.all_nodes); ++node) {
+    // As a rule nodes are like the one before.
+    const size_t kind = fleet.kind_of_node(static_cast<int64_t>(node));
+    if (std::exchange(last_kind, kind) == kind)
+      if (const int32_t last = fleet.kept.back();
+          are_alike_nodes(fleet, node, static_cast<size_t>(last))) {
+        fleet.kept.push_back(last);
+        fleet.weight[static_cast<size_t>(last)] += 1;
+        continue;
+      }
     const auto [found, is_new] = known.emplace(traits(fleet, node), known.size());
     const size_t to = found->second;
     fleet.kept.push_back(static_cast<int32_t>(to));
@@ -87,7 +113,7 @@ void keep_distinct(Fleet& fleet) {
       continue;
     }
     fleet.weight.push_back(1);
-    ++kept_of[fleet.kind_of_node(static_cast<int64_t>(node))];
+    ++kept_of[kind];
     for (std::vector<double>* values : {&fleet.inlet_c, &fleet.fan, &fleet.open})
       move_node(*values, node, to, 1);
     move_node(fleet.role, node, to, per_node);
@@ -104,11 +130,6 @@ void keep_distinct(Fleet& fleet) {
   fleet.silicon.resize(gpus);
   fleet.limits.resize(gpus);
   fleet.speed.resize(gpus);
-}
-
-bool are_alike(const Fleet& fleet, size_t a, size_t b) {
-  return fleet.role[a] == fleet.role[b] && fleet.silicon[a] == fleet.silicon[b] &&
-         fleet.limits[a] == fleet.limits[b] && fleet.speed[a] == fleet.speed[b];
 }
 
 void find_like(const std::vector<physics::Lane>& lanes, size_t first, Fleet& fleet) {
