@@ -3,7 +3,7 @@
 #
 #   scripts/study_findings.sh                 the study at rest, from what its test prints (build/release/src/study/test_study)
 #   scripts/study_findings.sh --as-measured   the study as it was measured, from `ergometer sweep charllm-as-measured`: some
-#                                             20 minutes of processor time
+#                                             six minutes of processor time
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
