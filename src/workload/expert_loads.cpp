@@ -477,12 +477,15 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer) {
 
 bool scatters_groups(const spec::Job& job) {
   const spec::Training& t = job.training;
-  const int64_t groups = job.model.experts.groups, ranks = job.parallelism.ep;
+  const spec::Experts& experts = job.model.experts;
+  const int64_t groups = experts.groups, ranks = job.parallelism.ep;
   if (groups <= 1 || t.moe_placement != spec::ExpertPlacement::kByLoad) return false;
   if (!sends_once(t) || domain_ranks(job) == static_cast<size_t>(ranks)) return true;
-  if (t.moe_redundant_experts > 0)
-    return ranks % groups != 0 || ranks == groups || t.moe_redundant_experts % groups != 0;
-  return ranks % groups != 0 && groups % ranks != 0;
+  const int64_t copies = t.moe_redundant_experts;
+  if (copies == 0) return ranks % groups != 0 && groups % ranks != 0;
+  // Each expert once on every rank of its group is all that these can hold.
+  const int64_t most = experts.count * (ranks / groups - 1);
+  return ranks % groups != 0 || copies % groups != 0 || copies > most;
 }
 
 ExpertLoads expert_loads(const spec::Job& job) {

@@ -156,6 +156,11 @@ TEST(ExpertLoads, GroupsStayTogetherWhereTokensTravelOnce) {
   job.training.moe_redundant_experts = 4;
   expect_loads({16, 16, 6, 6});
   EXPECT_EQ(copy_sums(job, 2).leaving[1], std::vector<double>(4));
+  job.training.moe_redundant_experts = 8;  // all twice
+  EXPECT_FALSE(scatters_groups(job));
+  expect_loads({16, 16, 6, 6});
+  job.training.moe_redundant_experts = 16;  // three of each are more than two ranks
+  EXPECT_TRUE(scatters_groups(job));
   job.training.moe_redundant_experts = 0;
   // Groups of 24, 8, 8 and 4, two a rank.
   job.model.experts.groups = 4;

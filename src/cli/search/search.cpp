@@ -73,6 +73,13 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
       return input_error("--lock-clocks: '{}' is not a clock in MHz", word);
     add_once(*number, options.lock_clocks_mhz);
   }
+  if (arguments.has("max-memory")) {
+    const auto bytes = base::parse_measure(arguments.value("max-memory"), "B");
+    if (!bytes || *bytes <= 0)
+      return input_error("--max-memory: '{}' is not an amount of memory, like '40 GiB'",
+                         arguments.value("max-memory"));
+    options.max_memory_bytes = *bytes;
+  }
   return options;
 }
 
@@ -153,6 +160,7 @@ std::vector<Flag> search_flags() {
   add("max-power-w", "W", "answer", "a GPU's mean power may not be more");
   add("max-gpu-c", "C", "answer", "the hottest GPU may not be hotter");
   add("max-step-time", "S", "answer", "a step may not take longer");
+  add("max-memory", "SIZE", "answer", "no rank may take more memory: '40 GiB'");
   add("pareto", "LIST", "answer", "also what no other candidate beats in all: time,energy");
   add("top", "N", "answer", "how many of the best are played and shown; 10");
   for (Flag& flag : scaling_flags()) flags.push_back(std::move(flag));

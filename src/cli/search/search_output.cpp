@@ -407,8 +407,10 @@ std::string common_lines(const SearchAnswer& answer, size_t width) {
 
 std::string count_line(const SearchAnswer& answer) {
   const SearchResult& r = answer.result;
-  return fmt::format("{} layouts, {} candidates, {} fit{}\n", base::format_count(r.layouts),
+  const double most = answer.space.asked_options().max_memory_bytes;
+  return fmt::format("{} layouts, {} candidates, {} fit{}{}\n", base::format_count(r.layouts),
                      base::format_count(r.candidates), base::format_count(r.feasible),
+                     most > 0 ? " into " + base::format_binary_bytes(most) : "",
                      r.complete ? "" : "; interrupted: the best so far");
 }
 

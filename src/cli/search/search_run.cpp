@@ -32,17 +32,18 @@ namespace {
 using search::Estimates;
 
 /// The layout of a job file that has one, on the engine.
-std::optional<OwnLayout> own_layout(const SearchSettings& settings) {
-  if (settings.layout.all().empty()) return {};
-  spec::Settings own = settings.layout;
-  own.merge(settings.given);
+std::optional<OwnLayout> own_layout(const SearchPlan& plan) {
+  if (plan.settings.layout.all().empty()) return {};
+  spec::Settings own = plan.settings.layout;
+  own.merge(plan.settings.given);
   OwnLayout answer;
   const auto refuse = [&](const base::Error& error) {
     answer.refused = error.message;
     return answer;
   };
-  const auto job = spec::resolve(own);
+  auto job = spec::resolve(own);
   if (!job) return refuse(job.error());
+  search::limit_memory(job->cluster, plan.space.max_memory_bytes);
   auto run = engine::simulate(*job, {});
   if (!run) return refuse(run.error());
   answer.played = search::Played{{}, *job, std::move(*run)};
@@ -160,10 +161,8 @@ launch::Framework shown_framework(const SearchPlan& plan, const search::Space& s
 /// With what turning settings and more hardware would bring, where that is estimated.
 Result<int> show_result(const SearchPlan& plan, const search::Space& space,
                         const search::SearchResult& result, bool as_json, const Console& console) {
-  SearchAnswer answer{space,  plan.options,
-                      result, {},
-                      {},     own_layout(plan.settings),
-                      {},     shown_framework(plan, space)};
+  SearchAnswer answer{space, plan.options,     result, {},
+                      {},    own_layout(plan), {},     shown_framework(plan, space)};
   if (result.best.empty() && result.complete && result.feasible == 0)
     answer.none = search::why_none(space);
   if (!result.best.empty() && !space.has_unlike_nodes()) {

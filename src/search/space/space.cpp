@@ -76,6 +76,16 @@ Result<void> check_vision(const spec::Job& job) {
 
 }  // namespace
 
+void limit_memory(spec::Cluster& cluster, double most_bytes) {
+  if (most_bytes <= 0) return;
+  const auto limit = [&](spec::Node& node) {
+    const double reserve = node.parameters.value_or("memory_reserve", 0);
+    node.gpu.memory_bytes = std::min(node.gpu.memory_bytes, most_bytes + reserve);
+  };
+  limit(cluster.node);
+  for (spec::NodeGroup& group : cluster.groups) limit(group.node);
+}
+
 bool is_of_layout(std::string_view setting) {
   return base::contains(kAxes, setting) || base::contains(kOfOneLayout, setting);
 }
@@ -127,6 +137,8 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
           return input_error(
               "mode: a search is over training layouts; simulate one at a "
               "time for prefill and decode");
+        for (spec::Job* job : {&base.megatron, &base.fsdp})
+          limit_memory(job->cluster, options.max_memory_bytes);
         space.bases_.push_back(std::move(base));
       }
   const auto* scatters = settings.find("scatter_gather_tensors_in_pipeline");

@@ -19,6 +19,7 @@ struct SpaceOptions {
   std::vector<int64_t> gpus;            ///< empty: as the settings say
   std::vector<std::string> precisions;  ///< empty: as the settings say
   std::vector<double> lock_clocks_mhz;  ///< empty: as the settings say
+  double max_memory_bytes = 0;          ///< that a rank may take; 0: all that a GPU has
   /// Why a job is none of the space, whatever is legal; an empty text: it is one. Nothing: all are.
   /// What it says of a layout's recomputation does not depend on overlap and sharding; a sharding
   /// that it refuses beside some overlap that it accepts is left out.
@@ -43,6 +44,10 @@ struct Options {
 };
 
 class Space;
+
+/// GPUs with memory for ranks that take at most so many bytes, as `plan::memory` counts what they
+/// need; 0 leaves them as they are.
+void limit_memory(spec::Cluster& cluster, double most_bytes);
 
 /// Whether a setting, by its full name, says how the job is laid out: what a search decides, and
 /// what fits one layout alone.

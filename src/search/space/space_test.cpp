@@ -59,6 +59,34 @@ TEST(Space, VisitsNoMoreThanAreAskedFor) {
   EXPECT_TRUE(space.has_layouts());
 }
 
+// GPUs that have less than the limit keep what they have.
+TEST(Space, UsesNoMoreMemoryThanTheLimit) {
+  SpaceOptions options;
+  const auto memory = [&](const char* cluster) {
+    const Space space = test::space_of(
+        {{"model", "llama3-8b"}, {"cluster", cluster}, {"gpus", "8"}, {"gbs", "16"}}, options);
+    const Space::Base& base = space.bases().front();
+    EXPECT_EQ(base.megatron.cluster.node.gpu.memory_bytes, base.fsdp.cluster.node.gpu.memory_bytes);
+    EXPECT_EQ(space.job({}).cluster.node.gpu.memory_bytes,
+              base.megatron.cluster.node.gpu.memory_bytes);
+    return base.megatron.cluster.node.gpu.memory_bytes;
+  };
+  const double whole = memory("hgx-h100");
+  options.max_memory_bytes = 40e9;
+  EXPECT_EQ(memory("hgx-h100"), 40e9 + 512.0 * (1 << 20));  // what the driver keeps
+  options.max_memory_bytes = 200e9;
+  EXPECT_EQ(memory("hgx-h100"), whole);
+
+  spec::Cluster unlike;
+  unlike.groups.resize(2);
+  unlike.node.gpu.memory_bytes = unlike.groups[0].node.gpu.memory_bytes = 80e9;
+  unlike.groups[1].node.gpu.memory_bytes = 32e9;
+  limit_memory(unlike, 40e9);
+  EXPECT_EQ(unlike.node.gpu.memory_bytes, 40e9);
+  EXPECT_EQ(unlike.groups[0].node.gpu.memory_bytes, 40e9);
+  EXPECT_EQ(unlike.groups[1].node.gpu.memory_bytes, 32e9);
+}
+
 // As many copies on every rank, no expert twice: 4 copies lie on 2 or 4 ranks, not on 1 or 8.
 TEST(Space, CopiesOfExpertsAreDividedOverTheirRanks) {
   const Space space = test::space_of({{"model", "deepseek-16b"},
