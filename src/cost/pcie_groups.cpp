@@ -2,7 +2,8 @@
 //
 //   ring           every member to the next one, in the order of the tree; where the group goes
 //                  beyond the node, as many rings as NICs of its members, each an even part, which
-//                  come in and go out through one NIC
+//                  come in and go out through one NIC; of a scale-up domain of several
+//                  nodes each has its members' part
 //   all with all   a rank's byte in n - 1 even parts; those to other nodes over its own NICs
 //   send           to the next member, or the same rank of the next stage; all stages at once
 //
@@ -43,11 +44,28 @@ bool is_of_all_stages(GroupKind kind) {
   return kind == GroupKind::kWorld || kind == GroupKind::kStages || kind == GroupKind::kEmbedding;
 }
 
+/// GPUs that meet without NICs.
+int64_t domain_of(const spec::Job& job, bool meet_over_pcie) {
+  const int64_t gpus = job.cluster.node.gpus;
+  return meet_over_pcie ? gpus : std::max(gpus, plan::domain_segment(job));
+}
+
 std::vector<int> nics_of(const spec::Node& node, int gpu) {
   std::vector<int> nics;
   for (size_t i = 0; i < node.nics.size(); ++i)
     if (base::contains(node.nics[i].gpus, gpu)) nics.push_back(static_cast<int>(i));
   return nics;
+}
+
+/// Which of the groups of a kind a rank belongs to; -1: to none.
+int64_t group_of(const spec::Job& job, GroupKind kind, int64_t rank) {
+  const plan::RankGroup group = plan::rank_group(job, kind);
+  const int64_t scope = is_of_all_stages(kind) ? job.gpus : job.stage_ranks();
+  const int64_t block = group.size * group.stride;
+  const int64_t first = rank / scope * scope, index = rank - first;
+  if (kind == GroupKind::kEmbedding && index % block % group.stride >= job.stage_ranks())
+    return -1;  // of the stages between the two ends
+  return first + index / block * group.stride + index % group.stride;
 }
 
 void leave(const spec::Node& node, int gpu, double bytes, PcieLoad& load) {
@@ -95,11 +113,14 @@ const PcieGroups::Fullest& PcieGroups::of(const workload::Operator& op) const {
   return fullest_[static_cast<size_t>(op.group)][index];
 }
 
+int64_t PcieGroups::rank_on(int64_t gpu, const spec::Job& job) const {
+  if (rank_of_.empty()) return gpu < job.gpus ? gpu : -1;
+  return gpu < std::ssize(rank_of_) ? rank_of_[static_cast<size_t>(gpu)] : -1;
+}
+
 std::vector<PcieGroups::Members> PcieGroups::members_on(const spec::Job& job, GroupKind kind,
                                                         int64_t node) const {
-  const plan::RankGroup group = plan::rank_group(job, kind);
-  const int64_t scope = is_of_all_stages(kind) ? job.gpus : job.stage_ranks();
-  const int64_t block = group.size * group.stride, gpus = job.cluster.node.gpus;
+  const int64_t gpus = job.cluster.node.gpus;
   std::vector<int> order;
   for (int gpu = 0; gpu < gpus; ++gpu) order.push_back(gpu);
   std::ranges::stable_sort(order, {},
@@ -107,17 +128,26 @@ std::vector<PcieGroups::Members> PcieGroups::members_on(const spec::Job& job, Gr
   std::map<int64_t, Members> found;
   for (const int gpu : order) {
     const int64_t global = node * gpus + gpu;
-    const int64_t rank = rank_of_.empty() ? global : rank_of_[static_cast<size_t>(global)];
-    if (rank < 0 || rank >= job.gpus) continue;
-    const int64_t first = rank / scope * scope, index = rank - first;
-    if (kind == GroupKind::kEmbedding && index % block % group.stride >= job.stage_ranks())
-      continue;  // of the stages between the two ends
-    Members& members = found[first + index / block * group.stride + index % group.stride];
+    const int64_t rank = rank_on(global, job);
+    if (rank < 0) continue;
+    const int64_t group = group_of(job, kind, rank);
+    if (group < 0) continue;
+    Members& members = found[group];
     members.gpus.push_back(gpu);
-    members.ranks.push_back(rank);
+  }
+  const int64_t domain = domain_of(job, meet_over_pcie_);
+  const int64_t begin = node * gpus / domain * domain;
+  for (int64_t gpu = begin; gpu < begin + domain; ++gpu) {
+    const int64_t rank = rank_on(gpu, job);
+    if (rank < 0) continue;
+    if (const auto it = found.find(group_of(job, kind, rank)); it != found.end())
+      ++it->second.in_domain;
   }
   std::vector<Members> all;
-  for (auto& [unused, members] : found) all.push_back(std::move(members));
+  for (auto& [unused, members] : found) {
+    members.in_domain = std::max(members.in_domain, std::ssize(members.gpus));
+    all.push_back(std::move(members));
+  }
   return all;
 }
 
@@ -136,8 +166,11 @@ void PcieGroups::ring(const spec::Node& node, const Members& members, bool leave
         entries.emplace_back(static_cast<int>(nic), i);
         break;
       }
+  // Of the rings of a domain of several nodes a node has its members' part.
+  const double of_domain =
+      static_cast<double>(gpus.size()) / static_cast<double>(members.in_domain);
   for (const auto& [nic, start] : entries) {
-    const double part = 1 / static_cast<double>(entries.size());
+    const double part = of_domain / static_cast<double>(entries.size());
     const size_t last = meet_over_pcie_ ? (start + gpus.size() - 1) % gpus.size() : start;
     load.arrive(nic, gpus[start], part);
     chain(start, gpus.size() - 1, part);
@@ -148,7 +181,7 @@ void PcieGroups::ring(const spec::Node& node, const Members& members, bool leave
 void PcieGroups::exchange(const spec::Node& node, const Members& members, int64_t size,
                           PcieLoad& load) const {
   const double part = 1 / static_cast<double>(size - 1);
-  const auto away = static_cast<double>(size - std::ssize(members.gpus));
+  const auto away = static_cast<double>(size - members.in_domain);
   for (const int gpu : members.gpus) {
     for (const int other : members.gpus)
       if (other != gpu && meet_over_pcie_) load.send(gpu, other, part);
@@ -172,19 +205,20 @@ void PcieGroups::pass_on(const spec::Node& node, const Members& members, bool le
 void PcieGroups::to_next_stage(const spec::Job& job, int64_t node, PcieLoad& load) const {
   const spec::Node& here = job.cluster.node;
   const int64_t stage = job.stage_ranks(), gpus = here.gpus;
+  const int64_t domain = domain_of(job, meet_over_pcie_);
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const int64_t global = node * gpus + gpu;
-    const int64_t rank = rank_of_.empty() ? global : rank_of_[static_cast<size_t>(global)];
-    if (rank < 0 || rank >= job.gpus) continue;
+    const int64_t rank = rank_on(global, job);
+    if (rank < 0) continue;
+    const auto is_near = [&](int64_t other) { return other / domain == global / domain; };
     if (rank + stage < job.gpus) {
       const int64_t next = job.parallelism.gpu_of(rank + stage);
-      if (next / gpus != node)
+      if (!is_near(next))
         leave(here, gpu, 1, load);
       else if (meet_over_pcie_)
         load.send(gpu, static_cast<int>(next % gpus), 1);
     }
-    if (rank >= stage && job.parallelism.gpu_of(rank - stage) / gpus != node)
-      arrive(here, gpu, 1, load);
+    if (rank >= stage && !is_near(job.parallelism.gpu_of(rank - stage))) arrive(here, gpu, 1, load);
   }
 }
 
@@ -200,7 +234,7 @@ PcieGroups::Fullest PcieGroups::fullest(const spec::Job& job, GroupKind kind,
       to_next_stage(job, node, load);
     } else {
       for (const Members& members : members_on(job, kind, node)) {
-        const bool leaves = std::ssize(members.gpus) < size;
+        const bool leaves = members.in_domain < size;
         if (pattern == plan::Pattern::kAllToAll)
           exchange(here, members, size, load);
         else if (pattern == plan::Pattern::kSend)

@@ -42,11 +42,12 @@ class PcieGroups {
   };
   PcieGroups(const spec::Job& job, spec::PcieTree tree);
   const Fullest& of(const workload::Operator& op) const;
-  /// A node's GPUs of one group in the order of the tree, and which ranks they run.
+  /// A node's GPUs of one group in the order of the tree.
   struct Members {
     std::vector<int> gpus;
-    std::vector<int64_t> ranks;
+    int64_t in_domain = 0;  ///< how many meet without NICs, these and those of other nodes
   };
+  int64_t rank_on(int64_t gpu, const spec::Job& job) const;  ///< -1: none
   std::vector<Members> members_on(const spec::Job& job, workload::GroupKind kind,
                                   int64_t node) const;
   Fullest fullest(const spec::Job& job, workload::GroupKind kind, plan::Pattern pattern) const;

@@ -98,6 +98,30 @@ TEST(PcieGroups, OfNodesWithOtherLinksOnlyTheNicsCount) {
               1e-12);
 }
 
+TEST(PcieGroups, ADomainOfManyNodesLeavesThroughAllItsNics) {
+  const spec::Job job = job_on(
+      "{extends: gb200-nvl72, pcie: {sockets: [{nics: [0, 1, 2, 3], switches: [{uplink: 63 GB/s, "
+      "gpus: [0, 1, 2, 3]}]}]}}",
+      144);
+  const auto groups = PcieGroups::make(job);
+  const auto bytes = [&](GroupKind group, CollectiveKind kind) {
+    return groups->s_per_byte(on(group, kind)) * 63e9 * 12 / 15.75;
+  };
+  // 72 rings, of which four pass a node's uplink.
+  EXPECT_NEAR(bytes(GroupKind::kData, CollectiveKind::kAllReduce), 4.0 / 72, 1e-12);
+  // Each of four sends 72 of 143 parts to the other domain.
+  EXPECT_NEAR(bytes(GroupKind::kData, CollectiveKind::kAllToAll), 4 * 72.0 / 143, 1e-12);
+  spec::Job staged = job;
+  staged.parallelism.dp = 72;
+  staged.parallelism.pp = 2;
+  const auto of_stages = PcieGroups::make(staged);
+  EXPECT_GT(of_stages->s_per_byte(on(GroupKind::kPipeline, CollectiveKind::kSendRecv)), 0);
+  staged.parallelism.dp = 36;
+  staged.parallelism.pp = 4;  // the first eight nodes lie in one domain with the next stage
+  const auto inside = PcieGroups::make(staged);
+  EXPECT_EQ(inside->s_per_byte(on(GroupKind::kData, CollectiveKind::kAllReduce)), 0);
+}
+
 TEST(PcieGroups, TransfersTakeAsLongAsTheFullestLink) {
   const workload::Operator op = on(GroupKind::kData, CollectiveKind::kAllReduce);
   const auto transfer_s = [&](const spec::Job& job) {

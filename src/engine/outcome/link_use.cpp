@@ -219,7 +219,8 @@ class PcieUse {
         it.group == workload::GroupKind::kPipeline && it.pass != workload::Pass::kForward;
     // Of a node's stages each sends its own part.
     const double at_once = sent.intra_bytes + sent.nic_bytes;
-    const double bytes = at_once / static_cast<double>(roles_on_node_);
+    const double bytes =
+        at_once / static_cast<double>(std::max<size_t>(1, roles_on_node_ - silent(it, back)));
     for (size_t i = 0; i < links.size(); ++i) {
       here_[i].level = links[i].level;
       here_[i].bytes_per_s = links[i].bytes_per_s;
@@ -244,6 +245,12 @@ class PcieUse {
     LinkLoad load = {};
     double bytes_per_s = 0;  ///< its line rate
   };
+  /// Of the node's roles, those that have no stage to send to.
+  size_t silent(const workload::Operator& op, bool back) const {
+    if (op.group != workload::GroupKind::kPipeline || input_.job.parallelism.vpp > 1) return 0;
+    const size_t end = back ? 0 : input_.plan.roles.size() - 1;
+    return end / roles_on_node_ == node_ ? 1 : 0;
+  }
   Fullest& of(plan::PcieLoad::Level level) {
     return level == plan::PcieLoad::Level::kSocket ? socket_ : uplink_;
   }

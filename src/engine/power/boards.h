@@ -80,6 +80,8 @@ class Boards {
   std::vector<double> effective_hz(double base_hz, std::span<const double> work_s,
                                    double marked_s) const;
   bool held_by_heat() const;
+  /// Whether power is smoothed.
+  bool smooths() const { return !smoothers_.empty(); }
   /// Since `count_smoothing_anew`, of any GPU with an upward ramp of smoothing: the most that the
   /// ramp kept from the work's power, and how quickly that rises where the ramp does not hold it.
   double most_missing_w() const;

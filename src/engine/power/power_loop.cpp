@@ -23,9 +23,9 @@ constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 constexpr double kPlayAgain = 2e-3, kFollowed = 1e-3;
 constexpr int kMostReplays = 4;
 /// A round of the search for rest: whole steps, at least so long; where heat holds clocks back,
-/// what sinks take to follow. Governors that hunt have no rest but in the mean: rounds become
-/// longer, of several steps.
-constexpr double kRoundS = 1, kHeldRoundS = 20, kHuntedSteps = 8;
+/// or smoothing burns what bursts leave of the cap, what sinks and burnt power take to follow.
+/// Governors that hunt have no rest but in the mean: rounds become longer, of several steps.
+constexpr double kRoundS = 1, kSlowRoundS = 20, kHuntedSteps = 8;
 constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
 /// What still moves after all rounds is an answer within what a sensor shows, or none.
 constexpr double kWanderingK = 1, kWandering = 0.01;
@@ -305,7 +305,8 @@ bool PowerLoop::rest(const Played& played, Grain grain, const std::function<doub
     held = held || play_->held_by_heat();
     hunting_ = held || round >= kPatientRounds;
     const double longer = std::exp2(std::max(0, round - kPatientRounds) / kDoubledEvery);
-    const double least_s = held ? kHeldRoundS : kRoundS * longer;
+    const double slow_s = held || play_->smooths() ? kSlowRoundS : kRoundS;
+    const double least_s = held ? slow_s : std::max(slow_s, kRoundS * longer);
     const double wanted =
         std::max(hunting_ && !held ? kHuntedSteps : 1.0, std::ceil(least_s / step_s));
     Means means(played.fleet);

@@ -405,6 +405,21 @@ TEST(PowerLoop, ALateStepIsTheSteadyState) {
               0.005 * steady.performance.step_time_s);
 }
 
+// What bursts leave smoothing to burn comes to rest over many steps.
+TEST(PowerLoop, ALateStepIsTheSteadyStateWherePowerIsSmoothed) {
+  const Values smoothed = {{"power_smoothing", "floor=0.5,down=200"}, {"global_batch_size", "16"}};
+  Values late = smoothed;
+  late.emplace_back("measured_step", "1000");
+  const double watts = run_of(smoothed).power.mean_w_per_gpu;
+  EXPECT_NEAR(run_of(late).power.mean_w_per_gpu, watts, 0.002 * watts);
+}
+
+TEST(PowerLoop, OfARunShorterThanAPeakThePercentileIsItsMean) {
+  const run::Run run = run_of({{"duration", "0.001"}});
+  EXPECT_GE(run.power.p95_w_per_gpu, run.power.mean_w_per_gpu);
+  EXPECT_LE(run.power.p95_w_per_gpu, run.power.peak_w_per_gpu);
+}
+
 // With pipeline bubbles under a cap as well, where clocks change all the time; and the play's step
 // is the engine's, from the first one on.
 TEST(PowerLoop, AStepOfARunLastsWhatTheEngineSays) {

@@ -71,6 +71,7 @@ class PowerPlay {
   }
   /// Whether a thermal governor holds a GPU back now.
   bool held_by_heat() const { return boards_.held_by_heat(); }
+  bool smooths() const { return boards_.smooths(); }
   /// `Boards` has them, since the start or the last `restart`.
   double most_missing_w() const { return boards_.most_missing_w(); }
   double steepest_w_per_s() const { return boards_.steepest_w_per_s(); }

@@ -170,6 +170,7 @@ double PowerRecord::p95_w() const {
   double all = 0, so_far = 0, peak_w = 0;
   for (const GpuRecord& gpu : gpus()) peak_w = std::max(peak_w, gpu.peak_w);
   for (const double weight : histogram_) all += weight;
+  if (all <= 0) return peak_w;
   for (size_t bin = 0; bin < histogram_.size(); ++bin)
     if ((so_far += histogram_[bin]) >= 0.95 * all)
       return std::min(peak_w, kBinW * static_cast<double>(bin + 1));

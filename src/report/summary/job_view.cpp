@@ -120,10 +120,12 @@ std::string pcie_text(const Json& cluster) {
     const int64_t count = integer(pcie, name);
     return fmt::format("{} {}{}", count, one, count == 1 ? "" : name[1] == 'o' ? "s" : "es");
   };
-  return fmt::format("PCIe: {}, {}{}{}; the fullest link of each kind",
+  const bool mixed = member(cluster, "groups").is_array();  // whose links have no rows
+  return fmt::format("PCIe{}: {}, {}{}{}{}", mixed ? " of " + text(cluster, "node") : "",
                      counted("sockets", "socket"), counted("switches", "switch"),
                      truth(pcie, "peer_to_peer") ? "" : ", between GPUs through the host's memory",
-                     truth(pcie, "gpudirect") ? "" : ", to NICs through the host's memory");
+                     truth(pcie, "gpudirect") ? "" : ", to NICs through the host's memory",
+                     mixed ? "" : "; the fullest link of each kind");
 }
 
 void find_assumed_power(const Json& cluster, JobView& view) {

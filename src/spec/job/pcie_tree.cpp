@@ -22,6 +22,14 @@ int bridge_number(const base::ParameterSet& parameters, const std::string& name)
   return static_cast<int>(std::lround(parameters.at(name)));
 }
 
+/// Of a tree that another takes the place of nothing stays.
+base::ParameterSet without_tree(const base::ParameterSet& parameters) {
+  base::ParameterSet others;
+  for (const auto& [name, parameter] : parameters.all())
+    if (!name.starts_with("pcie.")) others.set(name, parameter);
+  return others;
+}
+
 }  // namespace
 
 int PcieTree::sockets() const {
@@ -30,6 +38,7 @@ int PcieTree::sockets() const {
 
 void set_pcie_tree(const PcieTree& tree, const base::Parameter& socket_link,
                    const std::vector<base::Parameter>& uplinks, base::ParameterSet& parameters) {
+  parameters = without_tree(parameters);
   for (size_t i = 0; i < tree.bridges.size(); ++i) {
     const bool root = tree.bridges[i].above < 0;
     const base::Parameter& link = root ? socket_link : uplinks[i];

@@ -44,5 +44,22 @@ TEST(PcieTree, ANodesOwnShareGoesBeforeIt) {
                    node.gpu.parameters.value_or("host_link", kAssumedHostLink) * 0.5);
 }
 
+TEST(PcieTree, OfATreeThatIsReplacedNothingStays) {
+  Node node = read_cluster("a40")->node;
+  const base::ParameterSet plain = node.parameters;
+  const base::Parameter link{10e9, "B/s", "", base::Grade::kAssumed};
+  PcieTree tree;
+  tree.gpus = {0, 0, 1, 1};
+  tree.nics = {0};
+  tree.bridges = {{-1, 10e9}, {-1, 10e9}};
+  set_pcie_tree(tree, link, {{}, {}}, node.parameters);
+  tree.bridges = {{-1, 0}};
+  tree.gpus = {0, 0, 0, 0};
+  set_pcie_tree(tree, link, {{}}, node.parameters);
+  EXPECT_FALSE(node.parameters.has("pcie.bridge1.above"));
+  // The bridge and its link, peer_to_peer, gpudirect, four GPUs, one NIC, how many bridges.
+  EXPECT_EQ(node.parameters.all().size(), plain.all().size() + 10);
+}
+
 }  // namespace
 }  // namespace ergometer::spec
