@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cost/lossy_tcp.h"
 #include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
 #include "workload/block/graphs.h"
@@ -227,21 +228,17 @@ FabricParameters read_fabric(Reader& r) {
   return p;
 }
 
-/// Nodes far from each other: every hop takes half a round trip longer, and TCP's congestion
-/// avoidance holds a connection that loses a share p of its packets at
-///   MSS / round trip x sqrt(3/2) / sqrt(p)
-/// (Mathis, Semke, Mahdavi and Ott: The macroscopic behavior of the TCP congestion avoidance
-/// algorithm, 1997). Of senders that do not slow down for a loss (BBR) it is too low.
+/// Nodes far from each other: every hop takes half a round trip longer, and connections that lose
+/// packets pass on no more than TCP's congestion avoidance lets them.
 void add_distance(const base::ParameterSet& fabric, FabricParameters& p) {
-  constexpr double kSegmentBytes = 1448;  // Ethernet's 1500 without TCP's and IP's headers
   const double round_trip_s = fabric.value_or("distance.round_trip", 0);
   for (double* hop_s :
        {&p.low_latency_hop_s, &p.low_latency_tree_s, &p.tree_s, &p.ring_hop_s, &p.send_s})
     *hop_s += round_trip_s / 2;
   const double loss = fabric.value_or("distance.loss", 0);
   if (loss > 0)
-    p.connections_bytes_per_s = fabric.value_or("distance.connections", 1) * kSegmentBytes /
-                                round_trip_s * std::sqrt(1.5 / loss);
+    p.connections_bytes_per_s =
+        fabric.value_or("distance.connections", 1) * lossy_tcp_bytes_per_s(round_trip_s, loss);
 }
 
 /// One GPU's NIC rate over its in-domain rate: how much slower a network-paced collective runs

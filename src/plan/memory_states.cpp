@@ -342,7 +342,8 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   state.gradients = ddp_bucket_bytes(job, share) +
                     (gradients_appear_in_backward(job) ? 0 : gradient_bytes(job, share));
   // What top-k did not send waits for the next step, in FP32.
-  if (spec::gradient_compression(job).kind == spec::Compression::Kind::kTopK)
+  if (job.parallelism.dp * job.parallelism.cp > 1 &&
+      spec::gradient_compression(job).kind == spec::Compression::Kind::kTopK)
     state.gradients += 4 * trainable(share, {});
   if (on_host) return state;
   state.optimizer = optimizer_bytes(job) * trainable(share, optimizer);

@@ -1,9 +1,9 @@
 #include "swarm/peers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
+#include "cost/lossy_tcp.h"
 #include "spec/catalog/read.h"
 #include "spec/job/measure_range.h"
 #include "spec/yaml/yaml_map.h"
@@ -76,13 +76,12 @@ Result<std::vector<PeerKind>> parse_peers(const std::string& text, const std::st
 }
 
 double rate_between(const PeerKind& from, const PeerKind& to) {
-  constexpr double kSegmentBytes = 1448;  // Ethernet's 1500 without TCP's and IP's headers
   const double line = std::min(from.uplink_bytes_per_s, to.downlink_bytes_per_s);
   const double loss = 1 - (1 - from.loss) * (1 - to.loss);
   if (loss <= 0) return line;
   const double round_trip_s = 2 * (from.latency_s + to.latency_s);
   const double connections = std::min(from.connections, to.connections);
-  return std::min(line, connections * kSegmentBytes / round_trip_s * std::sqrt(1.5 / loss));
+  return std::min(line, connections * cost::lossy_tcp_bytes_per_s(round_trip_s, loss));
 }
 
 }  // namespace ergometer::swarm

@@ -28,8 +28,7 @@ struct PeerKind {
 Result<std::vector<PeerKind>> parse_peers(const std::string& text, const std::string& file);
 
 /// What a message from one to the other passes on: the slower of the two lines, and of connections
-/// that lose packets no more than TCP's MSS / round trip x sqrt(3/2) / sqrt(p) each (Mathis et al.
-/// 1997). Bytes/s.
+/// that lose packets no more than `cost::lossy_tcp_bytes_per_s` each. Bytes/s.
 double rate_between(const PeerKind& from, const PeerKind& to);
 
 }  // namespace ergometer::swarm

@@ -40,7 +40,7 @@ struct Peer {
   double forward_s = 0, backward_s = 0, message_s = 0;  ///< as measured; 0: not yet
   double line_up_s = 0, line_down_s = 0;                ///< when they are free
   double since_s = 0;
-  int64_t incoming = 0;
+  int64_t incoming = 0, held = 0;  ///< micro batches on their way to it; whose activations it has
   std::deque<int> forwards = {}, backwards = {};
 };
 
@@ -49,6 +49,7 @@ struct Batch {
   size_t stage = 0, turn = 0;
   bool forward = true;
   int at = kNobody;
+  int gradient_of = kNobody;  ///< who can send the gradient that its next backward needs
 };
 
 void measure(double& value, double seconds) {
@@ -60,6 +61,7 @@ class Player {
   Player(const Pipeline& pipeline, const PlayOptions& options) : p_(pipeline), o_(options) {
     out_.stages.resize(p_.stages.size());
     out_.kinds.resize(p_.kinds.size());
+    out_.most_held.assign(p_.kinds.size(), std::vector<int64_t>(p_.stages.size()));
     waiting_.resize(p_.stages.size());
     for (size_t kind = 0; kind < p_.kinds.size(); ++kind)
       for (int64_t i = 0; i < p_.kinds[kind].count; ++i) add_peer(kind);
@@ -78,6 +80,7 @@ class Player {
       if (o_.rebalance_s > 0 && now_ >= next_balance_s_) rebalance();
     }
     out_.total_s = now_;
+    out_.redone = forwards_ - o_.steps * p_.micro_batches * std::ssize(p_.stages);
     return std::move(out_);
   }
 
@@ -90,11 +93,22 @@ class Player {
 
   // Who is where.
 
+  /// That a peer of the stage sends, of a micro batch.
+  int messages(size_t stage) const {
+    return (stage > 0 ? 1 : 0) + (stage + 1 < p_.stages.size() ? 1 : 0);
+  }
+
+  /// Seconds that a peer of that kind needs for a micro batch, of its GPU or of its line.
+  double pace_s(size_t kind, size_t stage) const {
+    const double message_s = p_.border_bytes / rate_between(p_.kinds[kind], p_.kinds[kind]);
+    return std::max(p_.work[kind][stage].batch_s(), messages(stage) * message_s);
+  }
+
   /// A stage's micro batches a second, without one peer and with one of that kind more.
   double speed(size_t stage, const Peer* without = nullptr, const Peer* with = nullptr) const {
-    double sum = with == nullptr ? 0 : 1 / p_.work[with->kind][stage].batch_s();
+    double sum = with == nullptr ? 0 : 1 / pace_s(with->kind, stage);
     for (const Peer& it : peers_)
-      if (is_of(it, stage) && &it != without) sum += 1 / work(it).batch_s();
+      if (is_of(it, stage) && &it != without) sum += 1 / pace_s(it.kind, stage);
     return sum;
   }
 
@@ -147,22 +161,24 @@ class Player {
     Peer& it = peer(number);
     it.ready = it.busy = false;
     ++it.life;
-    it.incoming = 0;
+    it.incoming = it.held = 0;
+    it.line_up_s = it.line_down_s = 0;
     it.forwards.clear();
     it.backwards.clear();
     it.forward_s = it.backward_s = it.message_s = 0;
-    for (Batch& one : batches_)
+    for (Batch& one : batches_) {
       for (int& holder : one.holder)
         if (holder == number) holder = kNobody;
+      if (one.gradient_of == number) one.gradient_of = kNobody;
+    }
   }
 
   void again(int number) {
     for (size_t i = 0; i < batches_.size(); ++i) {
       if (batches_[i].at != number) continue;
       const bool forward = batches_[i].forward;
-      out_.redone += forward ? 1 : 0;
       forward ? ask_forward(static_cast<int>(i), batches_[i].stage)
-              : ask_backward(static_cast<int>(i), batches_[i].stage, kNobody);
+              : ask_backward(static_cast<int>(i), batches_[i].stage);
     }
   }
 
@@ -245,8 +261,7 @@ class Player {
   /// Seconds that a peer takes for a micro batch, measured: of its GPU or of its line.
   double measured(const Peer& it) const {
     const double gpu_s = it.forward_s + (it.backward_s > 0 ? it.backward_s : 2 * it.forward_s);
-    const int messages = (it.stage > 0 ? 1 : 0) + (it.stage + 1 < p_.stages.size() ? 1 : 0);
-    return std::max(gpu_s, messages * it.message_s);
+    return std::max(gpu_s, messages(it.stage) * it.message_s);
   }
 
   int route(size_t stage) {
@@ -266,6 +281,7 @@ class Player {
     return best;
   }
 
+  /// A peer sends one message after the other; those that arrive together share its downlink.
   void send(int from, int to, int number) {
     Peer& there = peer(to);
     if (from == to || from == kNobody) return deliver(to, number);
@@ -273,8 +289,11 @@ class Player {
     ++there.incoming;
     Peer& here = peer(from);
     const double message_s = p_.border_bytes / rate_between(kind_of(here), kind_of(there));
-    const double end_s = std::max({now_, here.line_up_s, there.line_down_s}) + message_s;
-    here.line_up_s = there.line_down_s = end_s;
+    const double begin_s = std::max(now_, here.line_up_s);
+    there.line_down_s = std::max(begin_s, there.line_down_s) +
+                        p_.border_bytes / kind_of(there).downlink_bytes_per_s;
+    const double end_s = std::max(begin_s + message_s, there.line_down_s);
+    here.line_up_s = end_s;
     measure(here.message_s, message_s);
     push(end_s + kind_of(here).latency_s + kind_of(there).latency_s, What::kArrived, to, number);
   }
@@ -282,28 +301,28 @@ class Player {
   /// The forward of a stage, or of the nearest before it whose output is still there.
   void ask_forward(int number, size_t stage) {
     Batch& it = batch(number);
-    while (stage > 0 && it.holder[stage - 1] == kNobody) {
-      --stage;
-      ++out_.redone;
-    }
+    while (stage > 0 && it.holder[stage - 1] == kNobody) --stage;
     it.forward = true;
     it.stage = stage;
     it.at = route(stage);
     if (it.at == kNobody) return waiting_[stage].push_back(number);
+    ++forwards_;
     send(stage == 0 ? kNobody : it.holder[stage - 1], it.at, number);
   }
 
-  void ask_backward(int number, size_t stage, int from) {
+  /// The backward of a stage. Where its activations are lost, the forward again; where the gradient
+  /// behind it is lost too, that of all stages behind it.
+  void ask_backward(int number, size_t stage) {
     Batch& it = batch(number);
     it.forward = false;
     it.stage = stage;
     it.at = it.holder[stage];
-    if (it.at == kNobody) {  // whose activations are lost
-      it.turn = stage;
-      ++out_.redone;
-      return ask_forward(number, stage);
-    }
-    send(from, it.at, number);
+    const size_t last = p_.stages.size() - 1;
+    const bool has_gradient = stage == last || it.gradient_of != kNobody;
+    if (it.at != kNobody && has_gradient)
+      return send(stage == last ? kNobody : it.gradient_of, it.at, number);
+    it.turn = has_gradient ? stage : last;
+    ask_forward(number, it.at == kNobody ? stage : stage + 1);
   }
 
   void start(int number) {
@@ -340,14 +359,18 @@ class Player {
     if (one.forward) {
       measure(it.forward_s, work(it).forward_s);
       one.holder[stage] = by;
-      stage == one.turn ? ask_backward(number, stage, by) : ask_forward(number, stage + 1);
+      int64_t& most = out_.most_held[it.kind][stage];
+      most = std::max(most, ++it.held);
+      stage == one.turn ? ask_backward(number, stage) : ask_forward(number, stage + 1);
     } else {
       measure(it.backward_s, work(it).backward_s);
       ++out_.stages[stage].micro_batches;
       ++out_.kinds[it.kind].micro_batches;
       one.holder[stage] = one.at = kNobody;
+      --it.held;
+      one.gradient_of = by;
       if (stage > 0) {
-        ask_backward(number, stage - 1, by);
+        ask_backward(number, stage - 1);
       } else {
         ++through_;
         inject();
@@ -477,7 +500,8 @@ class Player {
   Outcome out_;
   double now_ = 0, next_balance_s_ = 0;
   uint64_t pushed_ = 0;
-  int64_t through_ = 0;
+  int64_t through_ = 0;   ///< micro batches of the step
+  int64_t forwards_ = 0;  ///< that peers were given
   std::vector<Peer> peers_;
   std::vector<Batch> batches_;
   std::vector<std::deque<int>> waiting_;  ///< by stage, for a peer

@@ -54,15 +54,18 @@ struct Outcome {
   std::vector<Share> stages, kinds;
   int64_t left = 0, joined = 0, moved = 0;  ///< peers
   int64_t redone = 0;                       ///< forwards that were lost and done again
+  /// [kind][stage]: micro batches whose activations one peer had at once, at most.
+  std::vector<std::vector<int64_t>> most_held;
 };
 
 /// Plays so many steps. Micro batches go to the peer of the next stage that has had the least work
 /// for its measured speed (interleaved weighted round robin); a backward goes where its forward
 /// was. A step ends when all micro batches are through; then every stage adds its gradients up over
 /// a ring, paced by its slowest line, and applies them. Peers that leave lose what they hold:
-/// others do it again from the nearest stage that still has it. Peers that come, and at most one
-/// every `rebalance_s` between steps, join the stage that is slowest. The same seed gives the same
-/// answer. An input error where a stage loses its last peer and nobody is to come.
+/// others do it again from the nearest stage that still has it, and the gradient behind it is sent
+/// again; where its sender is gone too, the stages behind it are done again. Peers that come, and
+/// at most one every `rebalance_s` between steps, join the stage that is slowest. The same seed
+/// gives the same answer. An input error where a stage loses its last peer and nobody is to come.
 Result<Outcome> play(const Pipeline& pipeline, const PlayOptions& options);
 
 }  // namespace ergometer::swarm

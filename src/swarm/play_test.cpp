@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/random.h"
+
 namespace ergometer::swarm {
 namespace {
 
@@ -94,13 +98,61 @@ TEST(SwarmPlay, PeersThatLeaveAreReplacedAndTheirWorkIsDoneAgain) {
   EXPECT_NE(played(pipeline, {.steps = 20, .seed = 8, .rebalance_s = 100}).step_s, outcome.step_s);
 }
 
-TEST(SwarmPlay, APeerMovesToTheSlowestStage) {
-  Pipeline pipeline = pipeline_of(2, 6, 24);
+double peers_of(const Outcome& outcome, size_t stage) {
+  return outcome.stages[stage].present_s / outcome.total_s;
+}
+
+TEST(SwarmPlay, PeersJoinTheSlowestStage) {
+  Pipeline pipeline = pipeline_of(2, 8, 24);
   pipeline.work[0][1] = {3, 6, 0.5};  // the second stage takes three times as long
-  const PlayOptions still{.steps = 10, .rebalance_s = 0};
-  PlayOptions moving = still;
-  moving.rebalance_s = 1;
-  EXPECT_LE(played(pipeline, moving).total_s, played(pipeline, still).total_s);
+  EXPECT_DOUBLE_EQ(peers_of(played(pipeline, {.steps = 1}), 1), 6);
+  // A stage inside sends twice what an end does: where lines are slow it needs twice the peers.
+  Pipeline lines = pipeline_of(3, 8, 24);
+  lines.border_bytes = 1e11;
+  EXPECT_DOUBLE_EQ(peers_of(played(lines, {.steps = 1}), 1), 4);
+}
+
+TEST(SwarmPlay, ADownlinkTakesSeveralSlowUplinksAtOnce) {
+  // Four peers of the first stage send 1 GB at 1 GB/s to one whose downlink has 4 GB/s.
+  Pipeline pipeline = pipeline_of(2, 1, 4);
+  pipeline.border_bytes = 1e9;
+  pipeline.kinds = {fast_line("home", 1), fast_line("hub", 1), fast_line("homes", 3)};
+  pipeline.kinds[0].downlink_bytes_per_s = pipeline.kinds[2].downlink_bytes_per_s = 1e12;
+  pipeline.kinds[1].uplink_bytes_per_s = 1e12;
+  pipeline.kinds[1].downlink_bytes_per_s = 4e9;
+  pipeline.work.assign(3, {StageWork{40, 80, 0}, StageWork{0.01, 0.01, 0}});
+  const Outcome outcome = played(pipeline, {.steps = 1});
+  ASSERT_DOUBLE_EQ(peers_of(outcome, 1), 1);
+  // Forward, the four messages side by side, four times forward and backward, 1 ms, backward.
+  EXPECT_NEAR(outcome.step_s[0], 40 + 1 + 4 * 0.02 + 0.001 + 80, 1e-9);
+}
+
+TEST(SwarmPlay, AGradientThatIsLostIsSentAgain) {
+  Pipeline pipeline = pipeline_of(2, 1, 1);
+  pipeline.border_bytes = 1e6;
+  pipeline.kinds = {fast_line("leaves", 1), fast_line("stays", 3)};
+  pipeline.kinds[0].stays_s = 1500;
+  for (PeerKind& kind : pipeline.kinds) kind.uplink_bytes_per_s = kind.downlink_bytes_per_s = 1e3;
+  pipeline.work.push_back(pipeline.work[0]);
+  // Forward 1 s, message 1,000 s, 3 s, the gradient 1,000 s: its receiver leaves meanwhile, another
+  // does the forward again, and behind the first message it is sent for as long before the
+  // backward.
+  PlayOptions options{.steps = 1, .seed = 0};
+  double leaves_s = 0;
+  while (leaves_s < 1005 || leaves_s > 2000)
+    leaves_s = -1500 * std::log(1 - base::Random(++options.seed, 0, "swarm peer").uniform(0));
+  const Outcome outcome = played(pipeline, options);
+  EXPECT_EQ(outcome.left, 1);
+  EXPECT_EQ(outcome.redone, 1);
+  EXPECT_DOUBLE_EQ(outcome.step_s[0], 1 + 1000 + 3 + 1000 + 1000 + 2 + 0.5);
+}
+
+TEST(SwarmPlay, APeerHoldsNoMoreThanIsUnderWay) {
+  // The last stage turns each round at once; those before it have done all four forwards until the
+  // first gradient comes.
+  const Outcome outcome = played(pipeline_of(4, 4, 8), {.steps = 1});
+  EXPECT_EQ(outcome.most_held[0], (std::vector<int64_t>{4, 4, 4, 1}));
+  EXPECT_EQ(played(pipeline_of(4, 4, 8), {.steps = 1, .in_flight = 2}).most_held[0][0], 8);
 }
 
 TEST(SwarmPlay, NobodyLeftIsAnError) {

@@ -6,6 +6,8 @@
 
 #include "engine/simulate.h"
 #include "plan/data_parallel.h"
+#include "plan/memory.h"
+#include "plan/memory_parts.h"
 #include "plan/memory_states.h"
 #include "plan/stages.h"
 #include "spec/resolve/resolve.h"
@@ -23,11 +25,15 @@ Result<spec::Job> job_on(const spec::Settings& settings, const PeerKind& kind) {
   const spec::Settings::Value* stages = settings.find("pipeline_model_parallel_size");
   if (stages == nullptr)
     return input_error("swarm: the job says no --pp, the stages that peers divide up");
-  for (const char* name : {"tensor_model_parallel_size", "context_parallel_size",
-                           "virtual_pipeline_model_parallel_size", "expert_model_parallel_size"})
+  for (const char* name :
+       {"tensor_model_parallel_size", "context_parallel_size",
+        "virtual_pipeline_model_parallel_size", "expert_model_parallel_size", "data_parallel_size"})
     if (const spec::Settings::Value* said = settings.find(name); said && said->text != "1")
-      return input_error("swarm: found {} = {}; allowed: 1, for a peer is one GPU with one stage",
-                         name, said->text);
+      return input_error("swarm: found {} = {}; allowed: 1, for a peer is one GPU with one stage{}",
+                         name, said->text,
+                         name == std::string_view("data_parallel_size")
+                             ? " and --peers says how many there are"
+                             : "");
   spec::Settings own = settings;
   const spec::Origin origin{"peers", ""};
   own.set("cluster", kind.node, origin);
@@ -108,14 +114,51 @@ void add_stages(const spec::Job& job, const engine::Simulation& played, Swarm& s
   }
 }
 
+/// Of every stage, on GPUs of one kind.
+std::vector<StageNeed> needs_of(const spec::Job& job, const engine::Simulation& played) {
+  std::vector<StageNeed> needs;
+  const std::vector<plan::Stage>& stages = played.plan.stages;
+  const plan::MemoryReport report = plan::memory(job, played.workload, stages);
+  const bool top_k = spec::gradient_compression(job).kind == spec::Compression::Kind::kTopK;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const plan::ChunkMemory chunk = plan::chunk_memory(job, played.workload, stages[i].chunks[0]);
+    const auto behind = static_cast<int64_t>(stages.size() - i);
+    // What top-k did not send waits in FP32; the job has no replicas that would need it.
+    const double unsent_bytes =
+        top_k ? 4 * plan::stage_parameters(played.workload, stages[i]).trainable_dense : 0;
+    needs.push_back({.capacity = report.stages[i].capacity,
+                     .bytes = report.stages[i].needed() + unsent_bytes,
+                     .held = std::min(behind, job.micro_batches()),
+                     .more_bytes = chunk.kept + chunk.kept_logits});
+  }
+  return needs;
+}
+
+/// The pipeline where lines are so many times faster, and the GPUs' work as long as the fast or
+/// slow end of `simulate`.
+Pipeline at_end(const Swarm& swarm, double faster) {
+  Pipeline pipeline = swarm.pipeline;
+  for (size_t i = 0; i < pipeline.kinds.size(); ++i) {
+    PeerKind& kind = pipeline.kinds[i];
+    for (double* each : {&kind.uplink_bytes_per_s, &kind.downlink_bytes_per_s, &kind.connections})
+      *each *= faster;
+    const double longer = faster > 1 ? swarm.kinds[i].shortest : swarm.kinds[i].longest;
+    for (StageWork& work : pipeline.work[i])
+      for (double* each : {&work.forward_s, &work.backward_s, &work.optimizer_s}) *each *= longer;
+  }
+  return pipeline;
+}
+
 Result<void> add_kind(const spec::Settings& settings, const PeerKind& kind, Swarm& swarm) {
   ERGOMETER_ASSIGN(const spec::Job job, job_on(settings, kind));
   ERGOMETER_ASSIGN(const engine::Simulation played,
                    engine::simulate_in_full(job, {.kernels = false, .intervals = false}));
   if (swarm.kinds.empty()) add_stages(job, played, swarm);
   KindPlayed added{.kind = kind, .gpu = job.cluster.node.gpu.name, .share = {}};
-  added.fits = played.run.memory.fits;
-  added.one_f_one_b_s = played.run.performance.step_time_s;
+  const run::Performance& step = played.run.performance;
+  added.one_f_one_b_s = step.step_time_s;
+  added.shortest = step.step_time_s_low / step.step_time_s;
+  added.longest = step.step_time_s_high / step.step_time_s;
   add_power(job, played.run, added);
   std::vector<StageWork> work;
   double flops = 0, seconds = 0;
@@ -139,6 +182,7 @@ Result<void> add_kind(const spec::Settings& settings, const PeerKind& kind, Swar
     swarm.widths = std::move(rows);
     swarm.widths_of = kind.name;
   }
+  swarm.needs.push_back(needs_of(job, played));
   swarm.pipeline.kinds.push_back(kind);
   swarm.pipeline.work.push_back(std::move(work));
   swarm.kinds.push_back(std::move(added));
@@ -164,7 +208,22 @@ Result<Swarm> play_swarm(const spec::Settings& job, const std::vector<PeerKind>&
   Swarm swarm;
   for (const PeerKind& kind : kinds) ERGOMETER_TRY(add_kind(job, kind, swarm));
   ERGOMETER_ASSIGN(swarm.outcome, play(swarm.pipeline, options));
-  for (size_t i = 0; i < kinds.size(); ++i) swarm.kinds[i].share = swarm.outcome.kinds[i];
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    KindPlayed& kind = swarm.kinds[i];
+    kind.share = swarm.outcome.kinds[i];
+    for (size_t stage = 0; stage < swarm.needs[i].size(); ++stage) {
+      const int64_t held = swarm.outcome.most_held[i][stage];
+      kind.fits = kind.fits && (held == 0 || swarm.needs[i][stage].fits(held));
+    }
+  }
+  constexpr double kLines = 2;  // assumed: a line may be half or twice as fast as said
+  const auto tokens_per_s = [&](double faster) {
+    const auto outcome = play(at_end(swarm, faster), options);
+    return outcome ? swarm.tokens_per_s() * swarm.outcome.total_s / outcome->total_s : 0;
+  };
+  // Others leave and come in a step of another length, so that the one played may be the end.
+  swarm.tokens_per_s_low = std::min(swarm.tokens_per_s(), tokens_per_s(1 / kLines));
+  swarm.tokens_per_s_high = std::max(swarm.tokens_per_s(), tokens_per_s(kLines));
   return swarm;
 }
 

@@ -15,8 +15,11 @@ namespace ergometer::swarm {
 struct KindPlayed {
   PeerKind kind;
   std::string gpu;
-  bool fits = true;          ///< a stage into its memory, as 1F1B would fill it
+  /// The stages that peers of the kind worked on fit into its memory, with all that one of them
+  /// held at once.
+  bool fits = true;
   double one_f_one_b_s = 0;  ///< a step of the pipeline with one such GPU a stage, as `simulate`
+  double shortest = 1, longest = 1;  ///< ends of that step's 90 % interval, over it
   /// A GPU at work and one that waits (its idle reading, assumed); 0: nothing is known.
   double busy_w = 0, waiting_w = 0;
   Share share;
@@ -35,6 +38,18 @@ struct Width {
   bool pays() const { return compute_s >= transfer_s; }
 };
 
+/// Memory of a peer with one stage, bytes.
+struct StageNeed {
+  double capacity = 0;
+  double bytes = 0;       ///< as 1F1B fills it, with
+  int64_t held = 1;       ///< micro batches
+  double more_bytes = 0;  ///< for each that it holds beyond them
+  bool fits(int64_t micro_batches) const {
+    const int64_t more = micro_batches > held ? micro_batches - held : 0;
+    return bytes + static_cast<double>(more) * more_bytes <= capacity;
+  }
+};
+
 struct Swarm {
   std::string model;
   int64_t micro_batches = 0, hidden = 0;
@@ -42,7 +57,11 @@ struct Swarm {
   spec::Compression activations, gradients;
   Pipeline pipeline;
   std::vector<KindPlayed> kinds;
+  std::vector<std::vector<StageNeed>> needs;  ///< [kind][stage]
   Outcome outcome;
+  /// Tokens/s where lines are half and twice as fast and GPUs as far off as `simulate` says; 0
+  /// where peers leave faster than steps end.
+  double tokens_per_s_low = 0, tokens_per_s_high = 0;
   std::string widths_of;  ///< the kind whose line is slowest for its GPU
   std::vector<Width> widths;
   double tokens_per_s() const {

@@ -39,6 +39,13 @@ TEST(Swarm, EvenPeersTakeAStepOfSimulate) {
   EXPECT_NEAR(step_ratio("gpt3-1.3b", "64", 4), 1, 0.02);
 }
 
+TEST(Swarm, MemoryByWhatAPeerHolds) {
+  const StageNeed need{.capacity = 20, .bytes = 14, .held = 2, .more_bytes = 3};
+  EXPECT_TRUE(need.fits(1));
+  EXPECT_TRUE(need.fits(4));
+  EXPECT_FALSE(need.fits(5));
+}
+
 TEST(Swarm, WidthsByHand) {
   // 2 layers, 1,000 tokens, 72 x 1024^2 FLOPs a layer and token at 1 TFLOP/s; 2 B at 1 MB/s.
   const auto rows = widths(2, 1000, 1e12, 2, 1e6);

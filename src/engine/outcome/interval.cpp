@@ -7,8 +7,10 @@
 #include <numeric>
 #include <utility>
 
+#include "cost/lossy_tcp.h"
 #include "engine/outcome/evidence_tables.h"
 #include "spec/catalog/read.h"
+#include "spec/job/compression.h"
 #include "spec/job/node_groups.h"
 #include "workload/workload.h"
 
@@ -118,12 +120,36 @@ void add_software(Terms& terms, const spec::Job& job, const Known& known, const 
                     known.software == SoftwareSeen::kOnOneGpu ? " on more than one GPU" : ""));
 }
 
+double exposed_s(const run::Breakdown& b) {
+  return b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
+         b.exposed_all_to_all + b.exposed_send_recv;
+}
+
 double communication_share(const run::Performance& p) {
-  const run::Breakdown& b = p.breakdown_s;
-  if (p.step_time_s <= 0) return 0;
-  return (b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
-          b.exposed_all_to_all + b.exposed_send_recv) /
-         p.step_time_s;
+  return p.step_time_s > 0 ? exposed_s(p.breakdown_s) / p.step_time_s : 0;
+}
+
+/// What no measured job has: each is a kind of job of its own.
+void add_never_seen(Terms& terms, const spec::Job& job, const Uncertainty& u) {
+  if (!job.training.fuse.empty())
+    terms.add(u.kind_unseen,
+              "no job with communication inside the kernels of products was ever seen");
+  if (!spec::activation_compression(job).none() || !spec::gradient_compression(job).none())
+    terms.add(u.kind_unseen, "no job that compresses what it sends was ever seen");
+  if (job.nodes() > 1 && job.cluster.fabric.parameters.has("distance.round_trip"))
+    terms.add(u.kind_unseen, "no job on nodes far from each other was ever seen");
+}
+
+/// Of connections between far nodes.
+run::Interval connections_spread(const spec::Job& job, const run::Performance& performance) {
+  const base::ParameterSet& fabric = job.cluster.fabric.parameters;
+  const double loss = fabric.value_or("distance.loss", 0);
+  if (loss <= 0 || job.nodes() <= 1 || job.cluster.node.nics.empty()) return {.low = 1, .high = 1};
+  const double connections =
+      fabric.value_or("distance.connections", 1) *
+      cost::lossy_tcp_bytes_per_s(fabric.value_or("distance.round_trip", 0), loss);
+  return lossy_network_spread(connections, job.cluster.node.nics.front().bytes_per_s,
+                              exposed_s(performance.breakdown_s), performance.step_time_s);
 }
 
 /// Of the step, that compute waits for the host, mean over roles.
@@ -232,9 +258,7 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   const Known known = known_about(job, key, evidence);
   const bool measured = job.cluster.measured.has_value();
   Terms terms = measured ? measured_terms(job, key, u) : catalog_terms(job, key, known, u);
-  if (!job.training.fuse.empty())
-    terms.add(u.kind_unseen,
-              "no job with communication inside the kernels of products was ever seen");
+  add_never_seen(terms, job, u);
   if (job.training.assumed_micro_batch)
     terms.add(u.micro_batch_unsaid, "micro batch not said (1 assumed; --mbs says yours)");
   add_scale(terms, job.gpus, gpu_name(job), known, u);
@@ -271,6 +295,16 @@ run::Interval host_optimizer_spread(double optimizer_s, double step_s) {
   return {.low = 1 - optimizer_s / 2 / step_s, .high = 1 + optimizer_s / step_s};
 }
 
+run::Interval lossy_network_spread(double connections, double line, double exposed_s,
+                                   double step_s) {
+  constexpr double kFactor = 2;
+  const double now = std::min(line, connections);
+  const double slower = now / std::min(line, connections / kFactor);
+  const double faster = now / std::min(line, connections * kFactor);
+  return {.low = 1 - exposed_s * (1 - faster) / step_s,
+          .high = 1 + exposed_s * (slower - 1) / step_s};
+}
+
 void widen(const run::Interval& spread, std::string_view why, run::Performance& performance) {
   if (spread.low == 1 && spread.high == 1) return;
   run::Performance& p = performance;
@@ -297,6 +331,8 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
     widen(host_optimizer_spread(performance.breakdown_s.optimizer, step_s),
           "the host may update an offloaded optimizer half or twice as fast as assumed",
           performance);
+  widen(connections_spread(job, performance),
+        "connections that lose packets may pass on half or twice as much as assumed", performance);
   if (!job.offloads_activations()) return;
   widen(host_copies_spread(host_copies_s(job) / 2, performance.breakdown_s.compute, step_s),
         "the link to the host's memory may be half or twice as fast as assumed", performance);

@@ -114,6 +114,12 @@ void widen(const run::Interval& spread, std::string_view why, run::Performance& 
 run::Interval host_copies_spread(double one_way_s, double compute_s, double step_s);
 /// The same of an optimizer on the host, nothing of which hides. Worked: 2 s of 10: 0.9 to 1.2.
 run::Interval host_optimizer_spread(double optimizer_s, double step_s);
+/// The same where connections between far nodes lose packets: they may pass on half or twice as
+/// much together as assumed, `connections`, and a line no more than it has, bytes/s. What of the
+/// step waits for communication, `exposed_s`, is as much longer or shorter. Worked: connections of
+/// 50 on a line of 100, 6 s of a step of 10: 0.7 to 1.6; of 150: 1 to 1.2.
+run::Interval lossy_network_spread(double connections, double line, double exposed_s,
+                                   double step_s);
 /// The same where these runs were seen instead of the catalog's.
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
                   const std::vector<Evidence>& evidence);

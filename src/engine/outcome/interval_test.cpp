@@ -6,6 +6,7 @@
 
 #include "engine/outcome/evidence_tables.h"
 #include "plan/test_job.h"
+#include "spec/job/compression.h"
 
 namespace ergometer::engine {
 namespace {
@@ -218,6 +219,24 @@ TEST(Interval, OfARecordedClusterIsWhatTheRecordingLeavesOpen) {
   job.cluster.measured->precision = "another";
   EXPECT_NEAR(step_time_interval(job, ten_seconds(), 0, seen(job), kTerms).sigma,
               std::hypot(0.05, 0.08), 1e-12);
+}
+
+TEST(Interval, ConnectionsThatLosePacketsMayPassOnHalfOrTwiceAsMuch) {
+  const run::Interval bound = lossy_network_spread(50, 100, 6, 10);
+  EXPECT_DOUBLE_EQ(bound.low, 0.7);
+  EXPECT_DOUBLE_EQ(bound.high, 1.6);
+  const run::Interval line = lossy_network_spread(150, 100, 6, 10);
+  EXPECT_DOUBLE_EQ(line.low, 1);
+  EXPECT_DOUBLE_EQ(line.high, 1.2);
+  EXPECT_EQ(lossy_network_spread(300, 100, 6, 10).high, 1);
+}
+
+TEST(Interval, CompressionAndDistanceWereNeverSeen) {
+  spec::Job job = one_node();
+  spec::compress_gradients(job, {spec::Compression::Kind::kInt8, 1});
+  const Interval packed = step_time_interval(job, ten_seconds(), 0, seen(job), kTerms);
+  ASSERT_FALSE(packed.reasons.empty());
+  EXPECT_EQ(packed.reasons.back(), "no job that compresses what it sends was ever seen");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "engine/views/power_record.h"
 #include "engine/views/telemetry_view.h"
 #include "engine/views/telling_ranks.h"
-#include "spec/job/boards_limit.h"
+#include "spec/cluster/boards_limit.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {

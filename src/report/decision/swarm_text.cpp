@@ -32,12 +32,16 @@ std::string pace_text(const Swarm& of) {
                                           base::format_seconds(sorted[sorted.size() / 2]),
                                           sorted.size(), base::format_seconds(sorted.front()),
                                           base::format_seconds(sorted.back())));
-  text += swarm_fact("Tokens/s", fmt::format("{:.0f}", of.tokens_per_s()));
+  text += swarm_fact(
+      "Tokens/s", fmt::format("{:.0f}; {:.0f} to {:.0f} where lines are half to twice as fast and "
+                              "GPUs at the ends of simulate's intervals",
+                              of.tokens_per_s(), of.tokens_per_s_low, of.tokens_per_s_high));
   const swarm::Outcome& out = of.outcome;
   if (out.left + out.joined + out.moved > 0)
-    text += swarm_fact("Peers", fmt::format("left {}, came back {}, moved to another stage {}; {} "
-                                            "forwards were lost and done again",
-                                            out.left, out.joined, out.moved, out.redone));
+    text += swarm_fact(
+        "Peers", fmt::format("left {}, came back {}, moved to another stage {}; {} "
+                             "lost and done again",
+                             out.left, out.joined, out.moved, counted(out.redone, "forward")));
   return text;
 }
 
@@ -78,7 +82,9 @@ std::string cost_text(const Swarm& of) {
   for (const KindPlayed& it : of.kinds)
     if (!it.fits)
       text += swarm_fact("Memory",
-                         fmt::format("a stage does not fit into {} ({})", it.kind.name, it.gpu));
+                         fmt::format("a stage does not fit into {} ({}) with the micro batches "
+                                     "that it holds",
+                                     it.kind.name, it.gpu));
   return text.empty() ? text : text + '\n';
 }
 
@@ -110,9 +116,10 @@ std::string swarm_text(const Swarm& of) {
           cost_text(of) + widths_table(of) + '\n';
   return text +
          base::wrap(
-             "Assumed: lines are full duplex, messages of a line go one after the other. No "
-             "measured swarm was compared. What compression does to convergence is not "
-             "predicted.",
+             "Assumed: lines are full duplex; a peer sends one message after the other. No "
+             "measured "
+             "swarm was compared: how far off this is, is not known. What compression does to "
+             "convergence is not predicted.",
              kWidth, 0) +
          '\n';
 }

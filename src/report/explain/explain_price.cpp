@@ -452,7 +452,7 @@ class PriceNode {
     input("loss", fabric.at("distance.loss"), "",
           "of packets: nic x line_efficiency is at most connections x 1448 B / round_trip x "
           "sqrt(3/2) / sqrt(loss)");
-    input("connections", fabric.value_or("distance.connections", 1), "", "between two nodes");
+    input("connections", fabric.value_or("distance.connections", 1), "", "of two ranks");
   }
 
   /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.

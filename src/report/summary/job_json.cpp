@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/collection.h"
 #include "base/json_writer.h"
-#include "spec/job/boards_limit.h"
+#include "spec/cluster/boards_limit.h"
 #include "spec/job/circuits.h"
 #include "spec/job/compression.h"
 #include "spec/job/host_link.h"

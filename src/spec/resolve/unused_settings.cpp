@@ -49,7 +49,7 @@ std::string without_stages(const Job& job) {
   return job.parallelism.pp > 1 ? "" : "there is one stage (--pp 1)";
 }
 std::string without_replicas(const Job& job) {
-  return job.parallelism.dp > 1 ? "" : "there is one replica (--dp 1)";
+  return job.parallelism.dp * job.parallelism.cp > 1 ? "" : "there is one replica (--dp 1)";
 }
 std::string without_experts(const Job& job) {
   return job.model.experts.count > 0 ? "" : job.model.name + " has no experts";
