@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/text.h"
 
 namespace ergometer::swarm {
 namespace {
@@ -425,14 +426,25 @@ class Player {
 
   Result<void> run_step() {
     constexpr double kLongest = 3e9;  // a century
+    // Times that each peer leaves, and each forward is begun, in a step that does not end.
+    constexpr int64_t kHopeless = 100;
+    const double begin_s = now_;
     batches_.clear();
     through_ = 0;
     for (Peer& it : peers_) it.passed_s = 0;
+    const int64_t left = out_.left, forwards = forwards_;
     inject();
     while (through_ < p_.micro_batches) {
       if (events_.empty() || now_ > kLongest)
         return input_error("step {}: a stage has lost its last peer, and none is to come",
                            out_.step_s.size() + 1);
+      if (out_.left - left > kHopeless * std::ssize(peers_) ||
+          forwards_ - forwards > kHopeless * p_.micro_batches * std::ssize(p_.stages))
+        return input_error(
+            "step {}: peers leave more quickly than it goes on: {} left and {} forwards were begun "
+            "in {}; longer stays, faster lines or smaller messages would help",
+            out_.step_s.size() + 1, out_.left - left, forwards_ - forwards,
+            base::format_seconds(now_ - begin_s));
       const Event event = events_.top();
       events_.pop();
       if (event.life != peer(event.peer).life) continue;

@@ -164,5 +164,20 @@ TEST(SwarmPlay, NobodyLeftIsAnError) {
   EXPECT_FALSE(play(pipeline_of(3, 2, 4), {.steps = 1}));
 }
 
+// 1 MB over 10 kB/s takes 100 s, longer than peers stay; what they fetch when they come as well.
+TEST(SwarmPlay, PeersThatLeaveMoreQuicklyThanWorkPassesAreRefused) {
+  Pipeline pipeline = pipeline_of(2, 4, 4);
+  pipeline.border_bytes = 1e6;
+  pipeline.kinds[0].uplink_bytes_per_s = pipeline.kinds[0].downlink_bytes_per_s = 1e4;
+  pipeline.kinds[0].stays_s = pipeline.kinds[0].away_s = 10;
+  for (const double state_bytes : {0.0, 1e8}) {
+    for (StageBytes& stage : pipeline.stages) stage.state = state_bytes;
+    const auto outcome = play(pipeline, {.steps = 1});
+    ASSERT_FALSE(outcome);
+    EXPECT_NE(outcome.error().message.find("step 1: peers leave more quickly"), std::string::npos)
+        << outcome.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace ergometer::swarm
