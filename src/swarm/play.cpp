@@ -8,6 +8,7 @@
 #include <queue>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -57,13 +58,15 @@ void measure(double& value, double seconds) {
   value = value <= 0 ? seconds : value + kNewest * (seconds - value);
 }
 
-class Player {
+class Simulation {
  public:
-  Player(const Pipeline& pipeline, const PlayOptions& options) : p_(pipeline), o_(options) {
+  Simulation(const Pipeline& pipeline, const PlayOptions& options) : p_(pipeline), o_(options) {
     out_.stages.resize(p_.stages.size());
     out_.kinds.resize(p_.kinds.size());
     out_.most_held.assign(p_.kinds.size(), std::vector<int64_t>(p_.stages.size()));
     waiting_.resize(p_.stages.size());
+    members_.resize(p_.stages.size());
+    per_s_.resize(p_.stages.size());
     for (size_t kind = 0; kind < p_.kinds.size(); ++kind)
       for (int64_t i = 0; i < p_.kinds[kind].count; ++i) add_peer(kind);
     next_balance_s_ = o_.rebalance_s;
@@ -87,10 +90,10 @@ class Player {
 
  private:
   Peer& peer(int number) { return peers_[static_cast<size_t>(number)]; }
+  const Peer& peer(int number) const { return peers_[static_cast<size_t>(number)]; }
   Batch& batch(int number) { return batches_[static_cast<size_t>(number)]; }
   const PeerKind& kind_of(const Peer& it) const { return p_.kinds[it.kind]; }
   const StageWork& work(const Peer& it) const { return p_.work[it.kind][it.stage]; }
-  bool is_of(const Peer& it, size_t stage) const { return it.present && it.stage == stage; }
 
   // Who is where.
 
@@ -105,31 +108,30 @@ class Player {
     return std::max(p_.work[kind][stage].batch_s(), messages(stage) * message_s);
   }
 
-  /// A stage's micro batches a second, without one peer and with one of that kind more.
-  double speed(size_t stage, const Peer* without = nullptr, const Peer* with = nullptr) const {
-    double sum = with == nullptr ? 0 : 1 / pace_s(with->kind, stage);
-    for (const Peer& it : peers_)
-      if (is_of(it, stage) && &it != without) sum += 1 / pace_s(it.kind, stage);
-    return sum;
-  }
+  double per_s(const Peer& it, size_t stage) const { return 1 / pace_s(it.kind, stage); }
 
+  void sum_speed(size_t stage) {
+    per_s_[stage] = base::sum(members_[stage], [&](int it) { return per_s(peer(it), stage); });
+  }
+  void leave_stage(int number) {
+    std::erase(members_[peer(number).stage], number);
+    sum_speed(peer(number).stage);
+  }
+  void enter_stage(int number, size_t stage) {
+    std::vector<int>& members = members_[stage];
+    members.insert(std::ranges::upper_bound(members, number), number);
+    peer(number).stage = stage;
+    sum_speed(stage);
+  }
   size_t slowest_stage() const {
-    size_t slowest = 0;
-    for (size_t stage = 1; stage < p_.stages.size(); ++stage)
-      if (speed(stage) < speed(slowest)) slowest = stage;
-    return slowest;
-  }
-
-  int64_t peers_of(size_t stage) const {
-    return std::ranges::count_if(peers_, [&](const Peer& it) { return is_of(it, stage); });
+    return static_cast<size_t>(std::ranges::min_element(per_s_) - per_s_.begin());
   }
 
   void add_peer(size_t kind) {
-    Peer added{.kind = kind, .present = false};
-    added.stage = slowest_stage();
-    added.present = true;
-    peers_.push_back(std::move(added));
-    plan_leave(static_cast<int>(peers_.size()) - 1);
+    const auto number = static_cast<int>(peers_.size());
+    peers_.push_back({.kind = kind});
+    enter_stage(number, slowest_stage());
+    plan_leave(number);
   }
 
   double drawn(int number, double mean_s) {
@@ -146,12 +148,13 @@ class Player {
   /// Fetches a stage's state from whoever of it sends fastest, or from where checkpoints lie.
   void settle(int number, size_t stage) {
     Peer& it = peer(number);
-    it.stage = stage;
+    leave_stage(number);
     it.ready = false;
     double source = 0;
-    for (const Peer& other : peers_)
-      if (is_of(other, stage) && other.ready)
-        source = std::max(source, rate_between(kind_of(other), kind_of(it)));
+    for (const int other : members_[stage])
+      if (peer(other).ready)
+        source = std::max(source, rate_between(kind_of(peer(other)), kind_of(it)));
+    enter_stage(number, stage);
     if (source <= 0) source = kind_of(it).downlink_bytes_per_s;
     push(now_ + p_.stages[stage].state / source, What::kReady, number);
   }
@@ -187,28 +190,24 @@ class Player {
     drop(number);
     Peer& it = peer(number);
     it.present = false;
+    leave_stage(number);
     ++out_.left;
     const double away_s = kind_of(it).away_s;
     if (away_s > 0) push(now_ + drawn(number, away_s), What::kComes, number);
-    if (peers_of(it.stage) == 0) fill(it.stage);
+    if (members_[it.stage].empty()) fill(it.stage);
     again(number);
   }
 
   /// A stage without peers gets one of the stage that has most.
   void fill(size_t stage) {
-    size_t most = 0;
-    for (size_t other = 1; other < p_.stages.size(); ++other)
-      if (peers_of(other) > peers_of(most)) most = other;
-    if (peers_of(most) < 2) return;
-    for (size_t i = 0; i < peers_.size(); ++i) {
-      if (!is_of(peers_[i], most)) continue;
-      const int number = static_cast<int>(i);
-      drop(number);
-      settle(number, stage);
-      plan_leave(number);
-      ++out_.moved;
-      return again(number);
-    }
+    const auto most = std::ranges::max_element(members_, {}, &std::vector<int>::size);
+    if (most->size() < 2) return;
+    const int number = most->front();
+    drop(number);
+    settle(number, stage);
+    plan_leave(number);
+    ++out_.moved;
+    again(number);
   }
 
   void comes(int number) {
@@ -226,9 +225,9 @@ class Player {
     Peer& it = peer(number);
     it.ready = true;
     it.passed_s = std::numeric_limits<double>::infinity();
-    for (const Peer& other : peers_)
-      if (&other != &it && is_of(other, it.stage) && other.ready)
-        it.passed_s = std::min(it.passed_s, other.passed_s);
+    for (const int other : members_[it.stage])
+      if (other != number && peer(other).ready)
+        it.passed_s = std::min(it.passed_s, peer(other).passed_s);
     if (std::isinf(it.passed_s)) it.passed_s = 0;
     const std::deque<int> waited = std::exchange(waiting_[it.stage], {});
     for (const int number_of_batch : waited)
@@ -240,12 +239,14 @@ class Player {
   void rebalance() {
     next_balance_s_ = now_ + o_.rebalance_s;
     const size_t slowest = slowest_stage();
-    double best = kWorthMoving * speed(slowest);
+    double best = kWorthMoving * per_s_[slowest];
     int who = kNobody;
     for (size_t i = 0; i < peers_.size(); ++i) {
       const Peer& it = peers_[i];
-      if (!it.present || !it.ready || it.stage == slowest || peers_of(it.stage) < 2) continue;
-      const double least = std::min(speed(it.stage, &it), speed(slowest, nullptr, &it));
+      if (!it.present || !it.ready || it.stage == slowest || members_[it.stage].size() < 2)
+        continue;
+      const double least =
+          std::min(per_s_[it.stage] - per_s(it, it.stage), per_s_[slowest] + per_s(it, slowest));
       if (least <= best) continue;
       best = least;
       who = static_cast<int>(i);
@@ -267,16 +268,16 @@ class Player {
 
   int route(size_t stage) {
     double sum = 0, known = 0;
-    for (const Peer& it : peers_)
-      if (is_of(it, stage) && it.forward_s > 0) sum += measured(it), ++known;
+    for (const int number : members_[stage])
+      if (const Peer& it = peer(number); it.forward_s > 0) sum += measured(it), ++known;
     const double mean = known > 0 ? sum / known : 1;
     const auto cost = [&](const Peer& it) { return it.forward_s > 0 ? measured(it) : mean; };
     int best = kNobody;
-    for (size_t i = 0; i < peers_.size(); ++i) {
-      const Peer& it = peers_[i];
-      if (!is_of(it, stage) || !it.ready) continue;
+    for (const int number : members_[stage]) {
+      const Peer& it = peer(number);
+      if (!it.ready) continue;
       if (best == kNobody || it.passed_s + cost(it) < peer(best).passed_s + cost(peer(best)))
-        best = static_cast<int>(i);
+        best = number;
     }
     if (best != kNobody) peer(best).passed_s += cost(peer(best));
     return best;
@@ -458,8 +459,8 @@ class Player {
   double reduction_s(size_t stage) const {
     double line = std::numeric_limits<double>::infinity(), latency_s = 0, n = 0;
     std::vector<const PeerKind*> ring;
-    for (const Peer& it : peers_)
-      if (is_of(it, stage) && it.ready) ring.push_back(&kind_of(it));
+    for (const int it : members_[stage])
+      if (peer(it).ready) ring.push_back(&kind_of(peer(it)));
     n = static_cast<double>(ring.size());
     if (n < 2) return 0;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -476,11 +477,11 @@ class Player {
   /// pair's seconds.
   double tied_s() const {
     double longest_s = 0;
-    for (const Peer& first : peers_) {
-      if (p_.tied_bytes <= 0 || !is_of(first, 0) || !first.ready) continue;
-      for (const Peer& last : peers_) {
-        if (&last == &first || !is_of(last, p_.stages.size() - 1) || !last.ready) continue;
-        const PeerKind &one = kind_of(first), &other = kind_of(last);
+    if (p_.tied_bytes <= 0 || p_.stages.size() < 2) return 0;
+    for (const int first : members_.front()) {
+      for (const int last : members_.back()) {
+        if (!peer(first).ready || !peer(last).ready) continue;
+        const PeerKind &one = kind_of(peer(first)), &other = kind_of(peer(last));
         const double rate = std::min(rate_between(one, other), rate_between(other, one));
         longest_s = std::max(longest_s, p_.tied_bytes / rate + one.latency_s + other.latency_s);
       }
@@ -515,6 +516,8 @@ class Player {
   int64_t through_ = 0;   ///< micro batches of the step
   int64_t forwards_ = 0;  ///< that peers were given
   std::vector<Peer> peers_;
+  std::vector<std::vector<int>> members_;  ///< by stage: peers that are there
+  std::vector<double> per_s_;              ///< by stage: their micro batches a second
   std::vector<Batch> batches_;
   std::vector<std::deque<int>> waiting_;  ///< by stage, for a peer
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -523,7 +526,7 @@ class Player {
 }  // namespace
 
 Result<Outcome> play(const Pipeline& pipeline, const PlayOptions& options) {
-  return Player(pipeline, options).run();
+  return Simulation(pipeline, options).run();
 }
 
 }  // namespace ergometer::swarm
