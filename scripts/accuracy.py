@@ -535,9 +535,10 @@ with every prediction. Four figures, the most honest first:
 
 Some of what a row is predicted with comes from the row's own measurements, as no job that is yet to run has them: of
 nanotron's rows the state of the network (in order, degraded or stalled), of BigScience's logs shapes that they do not
-name, and of Megatron-LM's functional tests, whose attention is taken as fused or not by the memory that each kind of test
-used. That those on one node of GB200 wait for their data, 0.2 s a micro batch, was seen in their times. What such words put
-into a step's time is taken back where the source is left out; the attention of the functional tests is not.
+name, of Megatron-LM's functional tests, whose attention is taken as fused or not by the memory that each kind of test
+used, and of one row of Llama 4 Maverick its depth: it says 32 layers, and its own MFU is that of the model's 48. That those
+on one node of GB200 wait for their data, 0.2 s a micro batch, was seen in their times. What such words put into a step's
+time is taken back where the source is left out; the attention of the functional tests and that depth are not.
 InternEvo's rows are in no fit, but its recipe, recalled from its public configurations, was written with them in view.
 
 """

@@ -278,10 +278,7 @@ Time send(const DomainParameters& domain, const FabricParameters& fabric, const 
   return {domain.send_s, group.bytes / domain.pair_bytes_per_s};
 }
 
-}  // namespace
-
-namespace {
-
+/// Without what a node's PCIe tree holds up.
 Time unheld_time(const DomainParameters& domain, const FabricParameters& fabric, const Operator& op,
                  const GroupPlacement& where) {
   const Group group = shape_of(op, where);

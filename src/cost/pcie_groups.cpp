@@ -97,20 +97,14 @@ PcieGroups::PcieGroups(const spec::Job& job, spec::PcieTree tree) : tree_(std::m
       rank_of_[static_cast<size_t>(job.parallelism.gpu_of(rank))] = rank;
   }
   for (int kind = 0; kind < workload::kGroupKindCount; ++kind)
-    for (size_t pattern = 0; pattern < kPatterns; ++pattern) {
-      constexpr std::array kAll = {plan::Pattern::kRing, plan::Pattern::kAllToAll,
-                                   plan::Pattern::kSend};
-      fullest_[static_cast<size_t>(kind)][pattern] =
-          fullest(job, static_cast<GroupKind>(kind), kAll[pattern]);
-    }
+    for (const auto pattern :
+         {plan::Pattern::kRing, plan::Pattern::kAllToAll, plan::Pattern::kSend})
+      fullest_[static_cast<size_t>(kind)][static_cast<size_t>(pattern)] =
+          fullest(job, static_cast<GroupKind>(kind), pattern);
 }
 
 const PcieGroups::Fullest& PcieGroups::of(const workload::Operator& op) const {
-  const plan::Pattern pattern = pattern_of(op);
-  const size_t index = pattern == plan::Pattern::kAllToAll ? 1
-                       : pattern == plan::Pattern::kSend   ? 2
-                                                           : 0;
-  return fullest_[static_cast<size_t>(op.group)][index];
+  return fullest_[static_cast<size_t>(op.group)][static_cast<size_t>(pattern_of(op))];
 }
 
 int64_t PcieGroups::rank_on(int64_t gpu, const spec::Job& job) const {

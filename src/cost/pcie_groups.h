@@ -63,7 +63,7 @@ class PcieGroups {
   bool meet_over_pcie_ = false;
   double gpu_bytes_per_s_ = 0;
   std::vector<int64_t> rank_of_;  ///< by GPU, -1: none; empty: GPU r runs rank r
-  static constexpr size_t kPatterns = 3;
+  static constexpr size_t kPatterns = static_cast<size_t>(plan::Pattern::kSend) + 1;
   std::array<std::array<Fullest, kPatterns>, workload::kGroupKindCount> fullest_;
 };
 

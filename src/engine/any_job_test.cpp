@@ -266,7 +266,7 @@ std::optional<Values> with_twice(const Values& values, const spec::Job& job, boo
 /// collective takes more of the memory's rate, and of the domain's links, from what runs beside it,
 /// for a shorter time: gathers that a layer waits for may lose what gradients behind it gain.
 /// Clocks that follow power in bursts settle in ticks.
-constexpr double kRounding = 1e-2, kClockRounding = 0.03;
+constexpr double kRounding = 6e-3, kClockRounding = 0.03;
 
 void expect_no_slower(const Values& values, const Values& better, double rounding) {
   const auto before = predicted(test::job_of(values)), after = predicted(test::job_of(better));

@@ -28,9 +28,10 @@ std::string pace_text(const Swarm& of) {
   std::vector<double> sorted = of.outcome.step_s;
   std::ranges::sort(sorted);
   std::string text =
-      swarm_fact("Step time", fmt::format("{} in the median of {} steps, {} to {}",
+      swarm_fact("Step time", fmt::format("{} in the median of {}, {} to {}",
                                           base::format_seconds(sorted[sorted.size() / 2]),
-                                          sorted.size(), base::format_seconds(sorted.front()),
+                                          counted(std::ssize(sorted), "step"),
+                                          base::format_seconds(sorted.front()),
                                           base::format_seconds(sorted.back())));
   text += swarm_fact(
       "Tokens/s", fmt::format("{:.0f}; {:.0f} to {:.0f} where lines are half to twice as fast and "

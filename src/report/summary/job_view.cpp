@@ -118,7 +118,7 @@ std::string pcie_text(const Json& cluster) {
   if (!pcie.is_object()) return "";
   const auto counted = [&](const char* name, const char* one) {
     const int64_t count = integer(pcie, name);
-    return fmt::format("{} {}{}", count, one, count == 1 ? "" : name[1] == 'o' ? "s" : "es");
+    return fmt::format("{} {}", count, count == 1 ? one : name);
   };
   const bool mixed = member(cluster, "groups").is_array();  // whose links have no rows
   return fmt::format("PCIe{}: {}, {}{}{}{}", mixed ? " of " + text(cluster, "node") : "",
