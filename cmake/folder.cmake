@@ -3,8 +3,9 @@
 # The static library of one folder under src/, and its unit tests. All unit tests end in one program,
 # `ergometer_tests`; `test_NAME` builds and holds one folder's alone.
 #
-# Several files are compiled at once (ERGOMETER_UNITY): most of the work on one file is reading its headers. Names must
-# therefore differ within a folder, in unnamed namespaces too. More than ten at once gains little and leaves processors idle.
+# Many files are compiled at once (ERGOMETER_FILES_AT_ONCE): most of the work on one file is reading its headers, and what
+# they instantiate. Names must therefore differ within a folder, in unnamed namespaces too. Forty take half the processor's
+# time of ten, and a compiler up to a gigabyte.
 #
 # HOT: answers wait for its loops, so a release optimises it as far as the compiler can (-O3). The other folders read and
 # write what people do, once; optimising is two thirds of compiling them, so a release does it only in part (-O1), and
@@ -91,7 +92,9 @@ function(ergometer_part name)
 endfunction()
 
 function(ergometer_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ERGOMETER_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+  if(NOT ERGOMETER_FILES_AT_ONCE EQUAL 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ERGOMETER_FILES_AT_ONCE})
+  endif()
 endfunction()
 
 function(ergometer_unit_tests)

@@ -43,7 +43,7 @@ fi
 
 # clang-tidy reads how each file is compiled from a configured build; nothing is built there but what is generated.
 cmake -S . -B build/lint -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Debug \
-  -DCMAKE_CXX_COMPILER_LAUNCHER= -DERGOMETER_TESTS=ON -DERGOMETER_UNITY=OFF >/dev/null
+  -DCMAKE_CXX_COMPILER_LAUNCHER= -DERGOMETER_TESTS=ON -DERGOMETER_FILES_AT_ONCE=1 >/dev/null
 known=$(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/lint/compile_commands.json)
 mapfile -t units < <(for file in "${files[@]}"; do
   case "$file" in *.cpp) grep -qxF "$PWD/$file" <<<"$known" && echo "$file" ;; esac

@@ -248,10 +248,10 @@ Samples column(const std::string& file, size_t column) {
 
 /// A file says any number.
 TEST(LoggedSteps, OfNumbersThatNobodyCountsTo) {
-  constexpr int64_t kHuge = 4'000'000'000'000'000'000, kStart = 1'700'000'000'000'000'000;
+  constexpr int64_t kHuge = 4'000'000'000'000'000'000, kFirst = 1'700'000'000'000'000'000;
   run::TrainingLog training;
   training.steps = {
-      {-2 * kHuge, 4, kStart, 0}, {0, 4, kStart + 1, 0}, {2 * kHuge, 4, kStart + 2, 0}};
+      {-2 * kHuge, 4, kFirst, 0}, {0, 4, kFirst + 1, 0}, {2 * kHuge, 4, kFirst + 2, 0}};
   const LoggedSteps logged = logged_steps(training);
   EXPECT_EQ(logged.steps_a_line, 1'000'000'000);
   EXPECT_EQ(logged.steps, 3'000'000'000);

@@ -14,7 +14,7 @@ void read(std::vector<run::Sample>& samples, int64_t from_s, int64_t to_s) {
   for (int64_t s = from_s; s <= to_s; ++s) samples.push_back({s * kS, 100});
 }
 
-run::DeviceLog log_of(run::Metric metric, std::vector<run::Sample> samples) {
+run::DeviceLog gpu_log(run::Metric metric, std::vector<run::Sample> samples) {
   run::Device gpu;
   gpu.rank = 0;
   gpu.series.push_back({metric, false, std::move(samples)});
@@ -27,7 +27,7 @@ TEST(TimeGaps, TwoRecordingsADayApart) {
   std::vector<run::Sample> samples;
   read(samples, 0, 300);
   read(samples, 86400, 86700);
-  const TelemetryReport report = analyze_telemetry(log_of(run::Metric::kPower, samples));
+  const TelemetryReport report = analyze_telemetry(gpu_log(run::Metric::kPower, samples));
   const DeviceReport& gpu = report.devices[0];
   EXPECT_NEAR(gpu.energy_j, 2 * 300 * 100, 1e-6);
   EXPECT_NEAR(gpu.mean_w, 100, 1e-9);
@@ -55,7 +55,7 @@ TEST(TimeGaps, OfACounterThatBeganAnewTheLostStretchIsLeftOut) {
   std::vector<run::Sample> samples;
   for (int64_t s = 0; s <= 100; s += 10)
     samples.push_back({s * kS, static_cast<double>(s < 50 ? s : s - 50) * 100});
-  const TelemetryReport report = analyze_telemetry(log_of(run::Metric::kEnergy, samples));
+  const TelemetryReport report = analyze_telemetry(gpu_log(run::Metric::kEnergy, samples));
   const DeviceReport& gpu = report.devices[0];
   EXPECT_NEAR(gpu.energy_j, 9000, 1e-6);  // 4,000 J and 5,000 J
   EXPECT_NEAR(gpu.mean_w, 100, 1e-9);     // over 90 s, not 100 s

@@ -21,7 +21,7 @@ std::string metric(const std::string& name, const std::string& unit, const std::
          "]}]}}]}]}]}\n";
 }
 
-std::string attribute(const std::string& key, const std::string& value) {
+std::string key_value(const std::string& key, const std::string& value) {
   return R"({"key":")" + key + R"(","value":{"stringValue":")" + value + R"("}})";
 }
 
@@ -34,15 +34,15 @@ std::string span(const std::string& name, int64_t start_ms, int64_t end_ms,
 }
 
 TEST(Otlp, OurOwnNamesAreReadings) {
-  const std::string gpu = attribute("gpu", "3") + "," + attribute("uuid", "GPU-3");
+  const std::string gpu = key_value("gpu", "3") + "," + key_value("uuid", "GPU-3");
   const run::DeviceLog log =
       told(metric("ergometer.gpu.power", "W", gpu, 10, R"("asDouble":612.5)") +
            metric("ergometer.gpu.utilization", "1", gpu, 10, R"("asDouble":0.98)") +
            metric("ergometer.gpu.energy", "J", gpu, 10, R"("asInt":"1234")", "sum") +
            metric("ergometer.gpu.clock_event_reason", "",
-                  gpu + "," + attribute("reason", "sw_power_cap"), 10, R"("asDouble":1)") +
+                  gpu + "," + key_value("reason", "sw_power_cap"), 10, R"("asDouble":1)") +
            metric("ergometer.gpu.clock_event_reason", "",
-                  gpu + "," + attribute("reason", "gpu_idle"), 10, R"("asDouble":0)"));
+                  gpu + "," + key_value("reason", "gpu_idle"), 10, R"("asDouble":0)"));
   ASSERT_EQ(log.devices.size(), 1U);
   const run::Device& device = log.devices[0];
   EXPECT_EQ(device.host, "node1");
@@ -59,7 +59,7 @@ TEST(Otlp, OurOwnNamesAreReadings) {
 /// A collector that asks two nodes puts its own name into the resource.
 TEST(Otlp, APointsOwnHostHolds) {
   const auto of = [](const char* host, const char* value) {
-    return metric("ergometer.gpu.power", "W", attribute("gpu", "0") + "," + attribute("host", host),
+    return metric("ergometer.gpu.power", "W", key_value("gpu", "0") + "," + key_value("host", host),
                   10, std::string("\"asDouble\":") + value);
   };
   const run::DeviceLog log = told(of("node7", "500") + of("node8", "600"));
@@ -70,7 +70,7 @@ TEST(Otlp, APointsOwnHostHolds) {
 
 /// A sum in "1" is a count: 40 replays.
 TEST(Otlp, OfSumsOneIsNoRatio) {
-  const run::DeviceLog log = told(metric("ergometer.gpu.pcie_replays", "1", attribute("gpu", "0"),
+  const run::DeviceLog log = told(metric("ergometer.gpu.pcie_replays", "1", key_value("gpu", "0"),
                                          10, R"("asInt":"40")", "sum"));
   ASSERT_EQ(log.devices.size(), 1U);
   const run::Series* const replays = log.devices[0].find(run::Metric::kPcieReplays);
@@ -79,7 +79,7 @@ TEST(Otlp, OfSumsOneIsNoRatio) {
 }
 
 TEST(Otlp, SpansOfIterationsAreSteps) {
-  const auto number = [](const char* n) { return attribute("iteration", n); };
+  const auto number = [](const char* n) { return key_value("iteration", n); };
   const run::DeviceLog log =
       told(span("training_single_iteration", 1000, 1250, number("7")) +
            span("training_single_iteration", 1001, 1251, number("7")) +  // of another rank
@@ -107,7 +107,7 @@ TEST(Otlp, SpansWithoutNumbersAreCounted) {
 /// Nor are numbers that nobody counts to believed: behind the largest there is no next one.
 TEST(Otlp, NumbersOfNoStepAreCountedInstead) {
   const run::DeviceLog log = told(
-      span("training_single_iteration", 1000, 1250, attribute("iteration", "9223372036854775807")) +
+      span("training_single_iteration", 1000, 1250, key_value("iteration", "9223372036854775807")) +
       span("training_single_iteration", 1255, 1500));
   ASSERT_EQ(log.training.size(), 1U);
   ASSERT_EQ(log.training[0].steps.size(), 2U);
@@ -118,8 +118,8 @@ TEST(Otlp, NumbersOfNoStepAreCountedInstead) {
 TEST(Otlp, MetricsOfStepsByTheirNames) {
   // Megatron-LM's and NeMo's, in seconds and in milliseconds.
   const run::DeviceLog own = told(
-      metric("iteration-time", "ms", attribute("iteration", "4"), 20, R"("asDouble":250)") +
-      metric("train_step_timing in s", "", attribute("global_step", "5"), 21, R"("asDouble":0.5)"));
+      metric("iteration-time", "ms", key_value("iteration", "4"), 20, R"("asDouble":250)") +
+      metric("train_step_timing in s", "", key_value("global_step", "5"), 21, R"("asDouble":0.5)"));
   ASSERT_EQ(own.training.size(), 1U);
   ASSERT_EQ(own.training[0].steps.size(), 2U);
   EXPECT_EQ(own.training[0].steps[0].number, 4);

@@ -400,11 +400,11 @@ size_t TableReader::device_of(const Place& place, size_t turn) {
 
 /// No board draws as little in milliwatts as any does in watts.
 void TableReader::settle_plain_power() {
-  constexpr double kLeastMilliwatts = 3000, kMilli = 1e-3;
+  constexpr double kLeastMilliwatts = 3000, kWattsPerMilliwatt = 1e-3;
   const bool watts = std::ranges::all_of(
       values_, [](const Value& value) { return value.value < kLeastMilliwatts; });
   if (!header_.plain_power || watts) return;
-  for (Value& value : values_) value.value *= kMilli;
+  for (Value& value : values_) value.value *= kWattsPerMilliwatt;
 }
 
 Result<void> TableReader::finish() {

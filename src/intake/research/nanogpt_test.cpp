@@ -7,7 +7,7 @@
 namespace ergometer::intake {
 namespace {
 
-constexpr std::string_view kProgram = R"(batch_size = 12
+constexpr std::string_view kNanogpt = R"(batch_size = 12
 gradient_accumulation_steps = 5 * 8
 block_size = 1024
 n_layer, n_head = 12, 12
@@ -40,7 +40,7 @@ Result<Reading> read(std::string_view program, const std::vector<NanoGptWord>& w
 }
 
 TEST(NanoGpt, DividesItsStepsOverAllGpus) {
-  const auto r = read(kProgram, {});
+  const auto r = read(kNanogpt, {});
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "micro_batch_size"), "12");
   EXPECT_EQ(said(*r, "global_batch_size"), "480");
@@ -54,7 +54,7 @@ TEST(NanoGpt, DividesItsStepsOverAllGpus) {
 
 /// Before 2023 it did not divide: steps were those of every GPU.
 TEST(NanoGpt, KeepsTheStepsOfItsFirstReleases) {
-  std::string old(kProgram);
+  std::string old(kNanogpt);
   old.erase(old.find("gradient_accumulation_steps //="));
   const auto r = read(old, {});
   ASSERT_TRUE(r) << r.error().message;
@@ -99,7 +99,7 @@ TEST(NanoGpt, ItsOwnTextSaysEverything) {
 TEST(NanoGpt, RefusesNamesThatItHasNot) {
   EXPECT_TRUE(read("", {{"--eval_iters=10", "a.sh:1"}, {"--out_dir=x", "a.sh:1"}}));
   EXPECT_FALSE(read("", {{"--dim=4096", "a.sh:1"}}));
-  EXPECT_FALSE(read(kProgram, {{"--eval_iters=10", "a.sh:1"}}));
+  EXPECT_FALSE(read(kNanogpt, {{"--eval_iters=10", "a.sh:1"}}));
 }
 
 TEST(NanoGpt, TakesPublishedModelsAsTheyAre) {
@@ -115,7 +115,7 @@ TEST(NanoGpt, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(NanoGpt, KnowsItsFiles) {
-  EXPECT_TRUE(is_nanogpt_program(std::string(kProgram)));
+  EXPECT_TRUE(is_nanogpt_program(std::string(kNanogpt)));
   EXPECT_FALSE(is_nanogpt_program("block_size = 2  # as configurator.py\n"));
   EXPECT_TRUE(is_nanogpt_config(std::string(kConfig)));
   EXPECT_FALSE(is_nanogpt_config("import torch\nbatch_size = 1\nblock_size = 2\n"));

@@ -135,9 +135,9 @@ void select_training(Database& db, std::vector<TrainingLog>& logs) {
 
 /// What readers of logs take for a step.
 bool is_step(const TrainingStep& step) {
-  constexpr double kMostSeconds = 1e6;
+  constexpr double kLongestStep = 1e6;
   constexpr int64_t kFarOff_ns = INT64_MAX / 2;
-  return step.number >= 0 && step.seconds > 0 && step.seconds <= kMostSeconds &&
+  return step.number >= 0 && step.seconds > 0 && step.seconds <= kLongestStep &&
          step.tokens_per_s_per_gpu >= 0 && step.end_ns > -kFarOff_ns;
 }
 

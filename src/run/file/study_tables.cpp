@@ -41,10 +41,12 @@ constexpr auto agreement_word = [](Agreement agrees) {
   return kAgreements[static_cast<size_t>(agrees)];
 };
 
+constexpr auto status_word = [](PointStatus status) { return to_word(status); };
+
 constexpr RowTable kAxisTable("study_axes", "position", &StudyAxis::name,
                               AsJson(&StudyAxis::labels, text_list));
 constexpr RowTable kPointTable("study_points", "position", &StudyPoint::family, &StudyPoint::id,
-                               Word(&StudyPoint::status, to_word, PointStatus::kRefused),
+                               Word(&StudyPoint::status, status_word, PointStatus::kRefused),
                                OrNull(&StudyPoint::reason), AsJson(&StudyPoint::axes, text_map),
                                AsJson(&StudyPoint::settings, text_map),
                                AsJson(&StudyPoint::notes, text_list),

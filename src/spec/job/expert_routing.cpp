@@ -17,7 +17,7 @@ namespace ergometer::spec {
 namespace {
 
 constexpr double kMostRouted = 1e15;
-constexpr std::string_view kCounts = "counts:";
+constexpr std::string_view kCountsOfTokens = "counts:";
 
 struct Kind {
   std::string_view word;
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 8> kWorkloads = {
     "even",         "zipf:0.5",   "zipf:1",          "zipf:1.5",
     "hot-expert:8", "hot-rank:2", "rotating-rank:2", "bursts:3"};
 
-tl::unexpected<base::Error> not_allowed(std::string_view text) {
+tl::unexpected<base::Error> no_routing(std::string_view text) {
   constexpr size_t kShown = 40;
   return input_error(
       "found \"{}\"; allowed: even, zipf:S (S from 0 to 4), hot-expert:F, hot-rank:F, "
@@ -87,7 +87,7 @@ Result<int64_t> number_in(const base::CsvTable& table, size_t row, std::string_v
 }
 
 /// "zipf:1.2" and its like.
-Result<ExpertRouting> parse_kind(std::string_view text) {
+Result<ExpertRouting> parse_routing(std::string_view text) {
   const size_t colon = text.find(':');
   for (const Kind& kind : kKinds) {
     if (text.substr(0, colon) != kind.word || colon == std::string_view::npos) continue;
@@ -95,7 +95,7 @@ Result<ExpertRouting> parse_kind(std::string_view text) {
     if (amount && *amount >= kind.least && *amount <= kind.most)
       return ExpertRouting{kind.kind, *amount, std::string(text), {}};
   }
-  return not_allowed(text);
+  return no_routing(text);
 }
 
 }  // namespace
@@ -110,9 +110,9 @@ Result<ExpertRouting> parse_expert_routing(const std::string& text, int64_t expe
     return routing;
   }
   ERGOMETER_ASSIGN(const std::string in_line, routing_without_file(text, experts));
-  if (!in_line.starts_with(kCounts)) return parse_kind(text);
+  if (!in_line.starts_with(kCountsOfTokens)) return parse_routing(text);
   ERGOMETER_ASSIGN(auto counts,
-                   parse_counts(std::string_view(in_line).substr(kCounts.size()), experts));
+                   parse_counts(std::string_view(in_line).substr(kCountsOfTokens.size()), experts));
   return ExpertRouting{RoutingKind::kCounts, 0, text, std::move(counts)};
 }
 
@@ -138,7 +138,7 @@ Result<std::string> parse_expert_counts(std::string_view csv, const std::string&
     layers.push_back(fmt::format("{}", fmt::join(counts, ",")));
   }
   if (layers.empty()) return input_error("{}: holds no counts", file);
-  return fmt::format("{}{}", kCounts, fmt::join(layers, ";"));
+  return fmt::format("{}{}", kCountsOfTokens, fmt::join(layers, ";"));
 }
 
 Result<std::string> routing_without_file(const std::string& text, int64_t experts) {

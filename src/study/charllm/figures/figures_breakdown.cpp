@@ -10,20 +10,20 @@
 namespace ergometer::study::charllm {
 namespace {
 
-struct Part {
+struct StepPart {
   const char* label;
   const char* name;
   double run::Breakdown::* member;
 };
 constexpr std::array kBreakdownParts = {
-    Part{"Compute", "compute", &run::Breakdown::compute},
-    Part{"SendRecv", "exposed_send_recv", &run::Breakdown::exposed_send_recv},
-    Part{"AllGather", "exposed_all_gather", &run::Breakdown::exposed_all_gather},
-    Part{"ReduceScatter", "exposed_reduce_scatter", &run::Breakdown::exposed_reduce_scatter},
-    Part{"AllReduce", "exposed_all_reduce", &run::Breakdown::exposed_all_reduce},
-    Part{"AllToAll", "exposed_all_to_all", &run::Breakdown::exposed_all_to_all},
-    Part{"Optimizer", "optimizer", &run::Breakdown::optimizer},
-    Part{"Idle", "idle", &run::Breakdown::idle}};
+    StepPart{"Compute", "compute", &run::Breakdown::compute},
+    StepPart{"SendRecv", "exposed_send_recv", &run::Breakdown::exposed_send_recv},
+    StepPart{"AllGather", "exposed_all_gather", &run::Breakdown::exposed_all_gather},
+    StepPart{"ReduceScatter", "exposed_reduce_scatter", &run::Breakdown::exposed_reduce_scatter},
+    StepPart{"AllReduce", "exposed_all_reduce", &run::Breakdown::exposed_all_reduce},
+    StepPart{"AllToAll", "exposed_all_to_all", &run::Breakdown::exposed_all_to_all},
+    StepPart{"Optimizer", "optimizer", &run::Breakdown::optimizer},
+    StepPart{"Idle", "idle", &run::Breakdown::idle}};
 
 struct Bar {
   std::string label;
@@ -36,7 +36,7 @@ run::Figure stacks(run::Figure figure, const std::vector<Bar>& bars) {
   figure.x.title = "layout";
   figure.y = axis("step", "s");
   for (const Bar& bar : bars) figure.x.categories.push_back(bar.label);
-  for (const Part& part : kBreakdownParts) {
+  for (const StepPart& part : kBreakdownParts) {
     run::FigureSeries series = labelled(part.label);
     for (size_t i = 0; i < bars.size(); ++i)
       put(series, static_cast<double>(i),
@@ -126,7 +126,7 @@ void by_stage(Figures& figures, const char* family, const std::string& row, cons
   figure.kind = run::FigureKind::kStack;
   figure.x.title = "pipeline stage";
   figure.y = axis("step", "s");
-  for (const Part& part : kBreakdownParts) {
+  for (const StepPart& part : kBreakdownParts) {
     run::FigureSeries series = labelled(part.label);
     for (const run::Rank& rank : run->ranks)
       if (rank.stage == static_cast<int64_t>(series.x.size()))
