@@ -307,29 +307,39 @@ bool GivenCollectives::lies_as_written(const Operator& op, const GroupPlacement&
          segment_ % node_.gpus == 0 && where.nodes * segment_ == where.size && !node_.nics.empty();
 }
 
-std::string GivenCollectives::why_not(size_t index, const Operator& op,
-                                      const GroupPlacement& where) const {
+GivenCollectives::Asked GivenCollectives::fits_until(size_t index, const Operator& op,
+                                                     const GroupPlacement& where) const {
   const Algorithm& algorithm = *algorithms_[index];
-  const std::string_view task = word_of(algorithm.task);
   if (op.kind != workload::OperatorKind::kCollective || where.size <= 1 ||
       op.collective != kind_of(algorithm.task))
-    return fmt::format("the step has no {}", task);
-  if (op.routing.choices > 0 || op.leaving != 1)
-    return fmt::format("no {} of the step sends as much to all", task);
-  if (where.size != algorithm.size())
-    return fmt::format("no {} of the step is of {} GPUs", task, algorithm.size());
-  if (!algorithm.holds(op.comm_bytes))
-    return fmt::format("no {} of {} GPUs is of as many bytes as it is for", task, where.size);
-  if (!lies_as_written(op, where))
-    return fmt::format("the {} GPUs lie neither in one node nor in whole nodes in order",
-                       where.size);
-  return {};
+    return Asked::kTask;
+  if (op.routing.choices > 0 || op.leaving != 1) return Asked::kEvenParts;
+  if (where.size != algorithm.size()) return Asked::kSize;
+  if (!algorithm.holds(op.comm_bytes)) return Asked::kBytes;
+  return lies_as_written(op, where) ? Asked::kAll : Asked::kPlace;
+}
+
+std::string GivenCollectives::why_not(size_t index, Asked until) const {
+  const Algorithm& algorithm = *algorithms_[index];
+  const std::string_view task = word_of(algorithm.task);
+  const int gpus = algorithm.size();
+  switch (until) {
+    case Asked::kTask: return fmt::format("the step has no {}", task);
+    case Asked::kEvenParts: return fmt::format("no {} of the step sends as much to all", task);
+    case Asked::kSize: return fmt::format("no {} of the step is of {} GPUs", task, gpus);
+    case Asked::kBytes:
+      return fmt::format("no {} of {} GPUs has as many bytes as it is for", task, gpus);
+    case Asked::kPlace:
+      return fmt::format("the {} GPUs lie neither in one node nor in whole nodes in order", gpus);
+    case Asked::kAll: break;
+  }
+  return "another, listed before it, runs all that it could";
 }
 
 std::optional<size_t> GivenCollectives::index_of(const Operator& op,
                                                  const GroupPlacement& where) const {
   for (size_t i = 0; i < algorithms_.size(); ++i)
-    if (why_not(i, op, where).empty()) return i;
+    if (fits_until(i, op, where) == Asked::kAll) return i;
   return std::nullopt;
 }
 
@@ -448,20 +458,15 @@ Result<std::vector<GivenUse>> given_uses(const spec::Job& job, const plan::Plan&
   const GivenCollectives& given = *parameters.given;
   for (size_t i = 0; i < given.algorithms().size(); ++i) {
     GivenUse use{given.algorithms()[i]->name, {}, {}};
+    auto furthest = GivenCollectives::Asked::kTask;
     for (const auto& placements : plan.placements)
       for (size_t op = 0; op < plan.operators.size(); ++op) {
         const Operator& it = plan.operators[op];
-        std::string why = given.why_not(i, it, placements[op]);
-        if (why.empty() && given.index_of(it, placements[op]) != i)
-          why = "another, listed before it, runs all that it could";
-        if (why.empty() && !base::contains(use.operators, it.name))
+        furthest = std::max(furthest, given.fits_until(i, it, placements[op]));
+        if (given.index_of(it, placements[op]) == i && !base::contains(use.operators, it.name))
           use.operators.push_back(it.name);
-        const bool nearer = it.kind == workload::OperatorKind::kCollective &&
-                            it.collective == kind_of(given.algorithms()[i]->task) &&
-                            placements[op].size > 1;
-        if (use.why_none.empty() || nearer) use.why_none = std::move(why);
       }
-    if (!use.operators.empty()) use.why_none.clear();
+    if (use.operators.empty()) use.why_none = given.why_not(i, furthest);
     uses.push_back(std::move(use));
   }
   return uses;

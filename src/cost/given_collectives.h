@@ -46,9 +46,13 @@ class GivenCollectives {
   const std::vector<std::shared_ptr<const spec::Algorithm>>& algorithms() const {
     return algorithms_;
   }
-  /// Why a collective does not run the algorithm; empty: it could.
-  std::string why_not(size_t index, const workload::Operator& op,
-                      const plan::GroupPlacement& where) const;
+  /// What a collective is asked one after the other before it runs an algorithm.
+  enum class Asked : uint8_t { kTask, kEvenParts, kSize, kBytes, kPlace, kAll };
+  /// The first of these that it is not; kAll: it could run it.
+  Asked fits_until(size_t index, const workload::Operator& op,
+                   const plan::GroupPlacement& where) const;
+  /// Why a collective that fits until there does not run it, a sentence part.
+  std::string why_not(size_t index, Asked until) const;
 
  private:
   GivenCollectives(const spec::Job& job, const DomainParameters& domain,

@@ -24,13 +24,13 @@ struct Sum {
 };
 using Chunk = std::shared_ptr<const Sum>;  ///< null: nothing was written there
 
-Chunk part_of(int gpu, int index, int gpus) {
+Chunk own_part(int gpu, int index, int gpus) {
   Sum sum{index, std::vector<uint64_t>((static_cast<size_t>(gpus) + 63) / 64), -1};
   sum.parts[static_cast<size_t>(gpu) / 64] |= uint64_t{1} << (static_cast<size_t>(gpu) % 64);
   return std::make_shared<const Sum>(std::move(sum));
 }
 
-Chunk add(const Sum& a, const Sum& b) {
+Chunk add_parts(const Sum& a, const Sum& b) {
   Sum sum = a;
   if (b.doubled >= 0) sum.doubled = b.doubled;
   for (size_t word = 0; word < sum.parts.size(); ++word) {
@@ -41,7 +41,7 @@ Chunk add(const Sum& a, const Sum& b) {
   return std::make_shared<const Sum>(std::move(sum));
 }
 
-const char* name_of(ChunkBuffer buffer) {
+const char* buffer_name(ChunkBuffer buffer) {
   if (buffer == ChunkBuffer::kScratch) return "scratch";
   return buffer == ChunkBuffer::kInput ? "input" : "output";
 }
@@ -59,7 +59,7 @@ class Execution {
       next_.emplace_back(program.blocks.size());
       waiting_.emplace_back();
       for (int i = 0; i < a_.input_chunks(); ++i)
-        at(gpu, ChunkBuffer::kInput, i) = part_of(gpu, i, a_.size());
+        at(gpu, ChunkBuffer::kInput, i) = own_part(gpu, i, a_.size());
       for (int tb = 0; tb < std::ssize(program.blocks); ++tb) {
         const ThreadBlock& block = program.blocks[static_cast<size_t>(tb)];
         if (block.receive_from >= 0) receivers_[{block.receive_from, gpu, block.channel}] = tb;
@@ -166,17 +166,17 @@ class Execution {
     if (step.kind == StepKind::kReduce) chunk = at(gpu, step.to, step.to_chunk + i);
     if (step.kind == StepKind::kReduce && chunk == nullptr)
       return refuse(step.line, "GPU {} adds to its {} chunk {}, which nothing was written to", gpu,
-                    name_of(step.to), step.to_chunk + i);
+                    buffer_name(step.to), step.to_chunk + i);
     if (reads(step.kind)) {
       const Chunk& own = at(gpu, step.from, step.from_chunk + i);
       if (own == nullptr)
         return refuse(step.line, "GPU {} reads its {} chunk {}, which nothing was written to", gpu,
-                      name_of(step.from), step.from_chunk + i);
+                      buffer_name(step.from), step.from_chunk + i);
       if (chunk != nullptr && chunk->index != own->index)
         return refuse(step.line,
                       "GPU {} adds unlike parts, those of chunk {} and those of chunk {}", gpu,
                       chunk->index, own->index);
-      chunk = chunk == nullptr ? own : add(*chunk, *own);
+      chunk = chunk == nullptr ? own : add_parts(*chunk, *own);
     }
     if (writes(step.kind)) at(gpu, step.to, step.to_chunk + i) = chunk;
   }
@@ -212,9 +212,9 @@ class Execution {
   void unreceived() {
     for (const auto& [connection, messages] : messages_)
       if (!messages.empty())
-        return refuse(1, "GPU {} sends {} messages to GPU {} by channel {} that it never receives",
-                      std::get<0>(connection), messages.size(), std::get<1>(connection),
-                      std::get<2>(connection));
+        return refuse(1, "GPU {} sends {} message{} to GPU {} by channel {} that it never receives",
+                      std::get<0>(connection), messages.size(), messages.size() == 1 ? "" : "s",
+                      std::get<1>(connection), std::get<2>(connection));
   }
 
   struct Wanted {

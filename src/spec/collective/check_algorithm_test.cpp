@@ -79,7 +79,7 @@ TEST(CheckAlgorithm, AWaitForEverIsNamed) {
 TEST(CheckAlgorithm, AMessageThatNobodyReceivesIsNamed) {
   EXPECT_EQ(
       error_of_file(changed(ring_file("allgather", {in_order(2)}), "type=\"r\"", "type=\"nop\"")),
-      "a.xml:1: GPU 1 sends 1 messages to GPU 0 by channel 0 that it never receives");
+      "a.xml:1: GPU 1 sends 1 message to GPU 0 by channel 0 that it never receives");
 }
 
 TEST(CheckAlgorithm, OtherChunksThanTheTasksAreNamed) {

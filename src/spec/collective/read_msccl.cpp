@@ -20,7 +20,7 @@ namespace ergometer::spec {
 namespace {
 
 constexpr int64_t kMostGpus = 512, kMostChannels = 64, kMostChunks = 65536;
-constexpr int64_t kMostBlocks = 1024, kMostSteps = 1'000'000, kMostMoved = 4'000'000;
+constexpr int64_t kMostBlocks = 1024, kMostAlgorithmSteps = 1'000'000, kMostMoved = 4'000'000;
 constexpr int64_t kMostBytes = int64_t{1} << 50;
 
 constexpr std::string_view kStepWords[] = {"s",   "r",   "cpy",  "re", "rcs",
@@ -28,9 +28,9 @@ constexpr std::string_view kStepWords[] = {"s",   "r",   "cpy",  "re", "rcs",
 constexpr std::string_view kBufferWords[] = {"i", "o", "s"};
 
 /// Which line of the file a byte lies on.
-class Lines {
+class LineNumbers {
  public:
-  explicit Lines(std::string_view text) {
+  explicit LineNumbers(std::string_view text) {
     for (size_t i = 0; i < text.size(); ++i)
       if (text[i] == '\n') ends_.push_back(static_cast<ptrdiff_t>(i));
   }
@@ -222,7 +222,7 @@ class MscclReader {
     number(node, "s", std::ssize(block.steps), std::ssize(block.steps));
     step.kind = static_cast<StepKind>(choice(node, "type", kStepWords));
     step.after_block = static_cast<int>(number_or(node, "depid", -1, -1, kMostBlocks - 1));
-    step.after_step = static_cast<int>(number_or(node, "deps", -1, -1, kMostSteps));
+    step.after_step = static_cast<int>(number_or(node, "deps", -1, -1, kMostAlgorithmSteps));
     step.awaited = number_or(node, "hasdep", 0, 0, 1) == 1;
     if (sends(step.kind) && block.send_to < 0)
       refuse(step.line, "type {} sends, and the thread block sends to nobody (send=\"-1\")",
@@ -238,9 +238,9 @@ class MscclReader {
   }
 
   void check_sizes(int line) {
-    if (steps_ > kMostSteps || moved_ > kMostMoved)
+    if (steps_ > kMostAlgorithmSteps || moved_ > kMostMoved)
       refuse(line, "the file holds or moves too much; allowed: {} steps, {} chunks in all",
-             kMostSteps, kMostMoved);
+             kMostAlgorithmSteps, kMostMoved);
   }
 
   static std::string_view word_of(const AlgorithmStep& step) {
@@ -315,7 +315,7 @@ class MscclReader {
   }
 
   const std::string& file_;
-  Lines lines_;
+  LineNumbers lines_;
   Algorithm algorithm_;
   std::string where_;  ///< "gpu 0, tb 1, step 2: "
   std::array<int, 3> chunks_{};
