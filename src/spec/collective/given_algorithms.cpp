@@ -23,12 +23,11 @@ class AlgorithmShelf {
   /// The algorithm's number.
   Result<size_t> put(std::string_view xml, const std::string& file) {
     const std::lock_guard lock(mutex_);
-    const auto key = std::pair(file, std::string(xml));
-    if (const auto known = numbers_.find(key); known != numbers_.end()) return known->second;
+    if (const auto known = numbers_.find(xml); known != numbers_.end()) return known->second;
     ERGOMETER_ASSIGN(Algorithm algorithm, parse_msccl(xml, file));
     ERGOMETER_TRY(check_algorithm(algorithm));
     algorithms_.push_back(std::make_shared<const Algorithm>(std::move(algorithm)));
-    return numbers_[key] = algorithms_.size() - 1;
+    return numbers_[std::string(xml)] = algorithms_.size() - 1;
   }
   std::shared_ptr<const Algorithm> at(size_t number) {
     const std::lock_guard lock(mutex_);
@@ -37,7 +36,7 @@ class AlgorithmShelf {
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, size_t> numbers_;
+  std::map<std::string, size_t, std::less<>> numbers_;
   std::vector<std::shared_ptr<const Algorithm>> algorithms_;
 };
 
@@ -88,9 +87,8 @@ Result<void> give_algorithm(std::string_view xml, const std::string& file,
   ERGOMETER_ASSIGN(const size_t number, shelf().put(xml, file));
   size_t index = 0;
   while (parameters.has(entry_name(index))) ++index;
-  parameters.set(entry_name(index),
-                 {static_cast<double>(number), "",
-                  fmt::format("{}, {}", shelf().at(number)->name, file), base::Grade::kAssumed});
+  parameters.set(entry_name(index), {static_cast<double>(number), "", shelf().at(number)->name,
+                                     base::Grade::kAssumed});
   return {};
 }
 

@@ -24,7 +24,7 @@ bool is_inline_algorithm(std::string_view word);
 void read_given_algorithms(YamlMap& map, base::ParameterSet& parameters);
 
 /// The same of one text: "collectives_from.NUMBER", as a parameter whose value tells the algorithm
-/// from others of this process, and whose source is its name and file.
+/// from others of this process, and whose source is its name.
 Result<void> give_algorithm(std::string_view xml, const std::string& file,
                             base::ParameterSet& parameters);
 
