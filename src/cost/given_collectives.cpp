@@ -1,13 +1,15 @@
 // What it predicts: the time of a collective whose algorithm a file gives (`collectives_from`),
 // alone on its links, from the moment its last member arrives.
 //
-//   t = start + first + (P - 1) b x period + ramp
+//   t = start + hops + b (first + (P - 1) period) + ramp
 //
 // S bytes (the whole buffer, as in collective.cpp) in C chunks a loop; a loop moves at most a slot
-// of each chunk, so that P = max(1, ceil(S / C / slot)) loops move chunks of b = S / (C P). The
-// first loop is played with its hops; the others follow on behind it: `period` is how much later
-// each of many loops ends than the one before it, for each byte of a chunk, played without hops,
-// which what is measured of long messages already holds (algorithm_play.cpp).
+// of each chunk, so that P = max(1, ceil(S / C / slot)) loops move chunks of b = S / (C P). A loop
+// is played on the job's links (algorithm_play.cpp), for each byte of a chunk and without hops:
+// `first` is when it ends, `period` how much later each of many loops ends than the one before it.
+// `hops` is when a loop without bytes ends: the longest way. That they come on top of transfers,
+// and once, is how the tuner's latencies are meant; what further loops wait is within what was
+// measured of long messages.
 //
 //   start, hops   those of rings: base and hop of the node, across nodes of the fabric, by
 //   protocol.
@@ -15,7 +17,8 @@
 //                 between nodes, as in NCCL's tuner
 //   ramp          of the Simple protocol, as of the collective's own kind in collective.cpp
 //   waits         of a fabric out of order, as there
-//   ports         every GPU out and in: the ring's bus bandwidth for that many ranks, an exchange's
+//   ports         every GPU out and in, to NICs too: the ring's bus bandwidth for that many ranks,
+//   an exchange's
 //                 for an all-to-all, of LL the low-latency rate, of LL128 0.92 of the ring's; on a
 //                 full mesh each pair's link. Every NIC out and in: line rate x line efficiency,
 //                 over how much fuller the fabric's own links are; of LL together no more than the
@@ -31,7 +34,7 @@
 // Slots are those of MSCCL's runtime as recalled, not measured: 1 MiB of Simple, 600 KiB of LL128,
 // 32 KiB of LL.
 //
-// Worked: NCCL's ring on 8 H100 by 24 channels, all-gather of 1 GiB: ring_base 8.4 us + 7 hops of
+// Worked: NCCL's ring on 8 H100 by 24 channels, all-gather of 1 GiB: ring_base 8.4 us, 7 hops of
 // 3.4 us, ramp 39.3 us, 7/8 x 1.0737 GB / 365 GB/s = 2574 us: what collective.cpp says.
 //
 // Range: groups of one domain, and of whole nodes in order. Not those of the switch's own sums, nor
@@ -52,6 +55,7 @@
 #include "plan/network/pcie_load.h"
 #include "spec/collective/given_algorithms.h"
 #include "spec/job/host_link.h"
+#include "spec/job/node_groups.h"
 #include "spec/job/pcie_tree.h"
 
 namespace ergometer::cost {
@@ -217,7 +221,7 @@ class RouteMaker {
   AlgorithmRoute route(int gpu, const spec::ThreadBlock& block) {
     const auto domain_of = [&](int of) { return static_cast<int>(of / per_domain_); };
     if (domain_of(gpu) == domain_of(block.send_to)) return inside(gpu, block.send_to);
-    AlgorithmRoute route = {{}, network_hop_s()};
+    AlgorithmRoute route = {{out_[static_cast<size_t>(gpu)]}, network_hop_s()};
     int leaves = gpu;
     if (rail_only_) {
       leaves = static_cast<int>(gpu - gpu % per_domain_ + block.send_to % per_domain_);
@@ -226,6 +230,7 @@ class RouteMaker {
         route.hop_s += network_hop_s();
       }
     }
+    route.ports.push_back(in_[static_cast<size_t>(block.send_to)]);
     route.ports.push_back(nic_out_[nic_of(leaves, block.channel)]);
     route.ports.push_back(nic_in_[nic_of(block.send_to, block.channel)]);
     if (std::isfinite(fabric_.connections_bytes_per_s))
@@ -271,12 +276,8 @@ class RouteMaker {
   std::map<std::pair<int, int>, size_t> pairs_;
 };
 
-/// Seconds of a further loop, chunks of a byte: of many, when they all go at one pace.
-double period_of(const Algorithm& algorithm, const AlgorithmRoutes& routes) {
-  constexpr int kLoops = 8, kSettled = 4;
-  const std::vector<double> done_s = play_algorithm(algorithm, routes, 1, kLoops, false);
-  return (done_s[kLoops - 1] - done_s[kSettled - 1]) / (kLoops - kSettled);
-}
+/// Loops until all go at one pace, and those that are looked at.
+constexpr int kUnsettled = 4, kLoops = 8;
 
 }  // namespace
 
@@ -379,8 +380,8 @@ double GivenCollectives::pcie_s_per_byte(const Algorithm& algorithm, const Opera
   return load.seconds(kPcieShare);
 }
 
-GivenCollectives::Placed& GivenCollectives::placed(size_t index, const Operator& op,
-                                                   const GroupPlacement& where) const {
+const GivenCollectives::Placed& GivenCollectives::placed(size_t index, const Operator& op,
+                                                         const GroupPlacement& where) const {
   const Place place{index,
                     static_cast<int>(op.group),
                     where.nodes,
@@ -389,14 +390,17 @@ GivenCollectives::Placed& GivenCollectives::placed(size_t index, const Operator&
                     where.exchange_uplink,
                     where.ring_hop_s + where.exchange_hop_s};
   const auto [found, fresh] = placed_.try_emplace(place);
-  if (fresh) {
-    const Algorithm& algorithm = *algorithms_[index];
-    Placed& it = found->second;
-    it.routes = RouteMaker(algorithm, node_, fabric_kind_, domain_, fabric_, where).make();
-    it.period = period_of(algorithm, it.routes);
-    it.pcie_s_per_byte = pcie_s_per_byte(algorithm, op, where);
-  }
-  return found->second;
+  Placed& it = found->second;
+  if (!fresh) return it;
+  const Algorithm& algorithm = *algorithms_[index];
+  const AlgorithmRoutes routes =
+      RouteMaker(algorithm, node_, fabric_kind_, domain_, fabric_, where).make();
+  const std::vector<double> done_s = play_algorithm(algorithm, routes, 1, kLoops, false);
+  it.hops_s = play_algorithm(algorithm, routes, 0, 1, true).front();
+  it.first = done_s.front();
+  it.period = (done_s.back() - done_s[kUnsettled - 1]) / (kLoops - kUnsettled);
+  it.pcie = pcie_s_per_byte(algorithm, op, where);
+  return it;
 }
 
 /// Start, ramp and waits.
@@ -436,28 +440,24 @@ GivenTime GivenCollectives::time(const Operator& op, const GroupPlacement& where
   given.loops = std::max(1.0, std::ceil(chunk / slot_bytes(algorithm.protocol)));
   given.chunk_bytes = chunk / given.loops;
   const std::lock_guard lock(mutex_);
-  Placed& it = placed(*index, op, where);
-  const auto [first, fresh] = it.first_s.try_emplace(given.chunk_bytes, 0.0);
-  if (fresh)
-    first->second = play_algorithm(algorithm, it.routes, given.chunk_bytes, 1, true).front();
-  given.first_s = first->second;
+  const Placed& it = placed(*index, op, where);
+  given.hops_s = it.hops_s;
+  given.first_s = it.first * given.chunk_bytes;
   given.further_s = it.period * given.chunk_bytes;
-  const double start_s = fixed_s(algorithm, op, where);
-  const double moves_s = given.first_s + (given.loops - 1) * given.further_s;
-  given.time.transfer_s = std::min(moves_s, given.loops * given.further_s);
-  given.time.latency_s = start_s + moves_s - given.time.transfer_s;
-  given.time.transfer_s = std::max(given.time.transfer_s, it.pcie_s_per_byte * chunk);
+  given.time.latency_s = fixed_s(algorithm, op, where) + given.hops_s;
+  given.time.transfer_s =
+      std::max(given.first_s + (given.loops - 1) * given.further_s, it.pcie * chunk);
   given.time.low_latency = algorithm.protocol != CollectiveProtocol::kSimple;
   return given;
 }
 
-Result<std::vector<GivenUse>> given_uses(const spec::Job& job, const plan::Plan& plan) {
+namespace {
+
+/// Of nodes of one kind.
+std::vector<GivenUse> uses_of(const GivenCollectives& given, const plan::Plan& plan) {
   std::vector<GivenUse> uses;
-  if (spec::given_algorithms(job.cluster.node.parameters).empty()) return uses;
-  ERGOMETER_ASSIGN(const CostModel::Parameters parameters, read_parameters(job));
-  const GivenCollectives& given = *parameters.given;
   for (size_t i = 0; i < given.algorithms().size(); ++i) {
-    GivenUse use{given.algorithms()[i]->name, {}, {}};
+    GivenUse use{given.algorithms()[i], {}, {}};
     auto furthest = GivenCollectives::Asked::kTask;
     for (const auto& placements : plan.placements)
       for (size_t op = 0; op < plan.operators.size(); ++op) {
@@ -472,12 +472,34 @@ Result<std::vector<GivenUse>> given_uses(const spec::Job& job, const plan::Plan&
   return uses;
 }
 
+}  // namespace
+
+Result<std::vector<GivenUse>> given_uses(const spec::Job& job, const plan::Plan& plan) {
+  std::vector<GivenUse> all;
+  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
+    if (spec::given_algorithms(spec::node_of_group(job.cluster, group).parameters).empty())
+      continue;
+    ERGOMETER_ASSIGN(const CostModel::Parameters parameters,
+                     read_parameters(spec::on_group(job, group)));
+    if (parameters.given == nullptr) continue;
+    for (GivenUse& use : uses_of(*parameters.given, plan)) {
+      const auto known = std::ranges::find(all, use.algorithm, &GivenUse::algorithm);
+      if (known == all.end())
+        all.push_back(std::move(use));
+      else if (known->operators.empty())
+        *known = std::move(use);
+    }
+  }
+  return all;
+}
+
 Result<std::optional<GivenTime>> given_time(const spec::Job& job, const Operator& op,
                                             const GroupPlacement& where) {
   if (spec::given_algorithms(job.cluster.node.parameters).empty() || where.size <= 1)
     return std::optional<GivenTime>();
   ERGOMETER_ASSIGN(const CostModel::Parameters parameters, read_parameters(job));
-  if (!parameters.given->fits(op, where)) return std::optional<GivenTime>();
+  if (parameters.given == nullptr || !parameters.given->fits(op, where))
+    return std::optional<GivenTime>();
   return std::optional<GivenTime>(parameters.given->time(op, where));
 }
 

@@ -21,8 +21,9 @@ struct GivenTime {
   CollectiveTime time;
   std::string name, file, protocol;
   double loops = 1, chunk_bytes = 0;  ///< of a loop
-  double first_s = 0;                 ///< the first loop, with its hops
-  double further_s = 0;               ///< every further one
+  double hops_s = 0;                  ///< one behind the other on the longest way
+  double first_s = 0;                 ///< the first loop's transfers
+  double further_s = 0;               ///< those of every further one
 };
 
 /// The algorithms that a job's nodes are given (`collectives_from`), and what collectives take
@@ -60,19 +61,18 @@ class GivenCollectives {
 
   /// An algorithm in one place.
   struct Placed {
-    AlgorithmRoutes routes;
-    double period = 0;                 ///< of further loops, seconds for each byte of a chunk
-    double pcie_s_per_byte = 0;        ///< the fullest PCIe link's, for each byte of a chunk
-    std::map<double, double> first_s;  ///< by bytes of a chunk
+    double hops_s = 0;  ///< of a loop without bytes
+    /// Seconds for each byte of a chunk: of the first loop without hops, of further ones, of the
+    /// fullest PCIe link.
+    double first = 0, period = 0, pcie = 0;
   };
   using Place = std::tuple<size_t, int, int64_t, double, double, double, double>;
 
   bool lies_as_written(const workload::Operator& op, const plan::GroupPlacement& where) const;
-  AlgorithmRoutes routes(const spec::Algorithm& algorithm, const plan::GroupPlacement& where) const;
   double pcie_s_per_byte(const spec::Algorithm& algorithm, const workload::Operator& op,
                          const plan::GroupPlacement& where) const;
-  Placed& placed(size_t index, const workload::Operator& op,
-                 const plan::GroupPlacement& where) const;
+  const Placed& placed(size_t index, const workload::Operator& op,
+                       const plan::GroupPlacement& where) const;
   double fixed_s(const spec::Algorithm& algorithm, const workload::Operator& op,
                  const plan::GroupPlacement& where) const;
 
@@ -89,9 +89,9 @@ class GivenCollectives {
 };
 
 /// Of each algorithm that a job is given: the collectives of its step that run it by their
-/// operators' names, or why none does.
+/// operators' names, or why none does. Of unlike nodes what each group of them is given, each once.
 struct GivenUse {
-  std::string name;
+  std::shared_ptr<const spec::Algorithm> algorithm;
   std::vector<std::string> operators;
   std::string why_none;
 };

@@ -31,19 +31,17 @@ run::Interval given_algorithms_spread(double exposed_s, double step_s) {
 }
 
 Result<void> add_given_algorithms(const spec::Job& job, const plan::Plan& plan, run::Run& run) {
-  const auto algorithms = spec::given_algorithms(job.cluster.node.parameters);
-  if (algorithms.empty()) return {};
   ERGOMETER_ASSIGN(const std::vector<cost::GivenUse> uses, cost::given_uses(job, plan));
+  if (uses.empty()) return {};
   std::vector<std::string> lines;
   std::array<bool, spec::kTaskWords.size()> runs{};
-  for (size_t i = 0; i < uses.size(); ++i) {
-    const cost::GivenUse& use = uses[i];
+  for (const cost::GivenUse& use : uses) {
     if (use.operators.empty()) {
-      lines.push_back(fmt::format("{} runs nothing: {}", use.name, use.why_none));
+      lines.push_back(fmt::format("{} runs nothing: {}", use.algorithm->name, use.why_none));
       continue;
     }
-    lines.push_back(fmt::format("{} runs {}", use.name, fmt::join(use.operators, ", ")));
-    runs[static_cast<size_t>(algorithms[i]->task)] = true;
+    lines.push_back(fmt::format("{} runs {}", use.algorithm->name, fmt::join(use.operators, ", ")));
+    runs[static_cast<size_t>(use.algorithm->task)] = true;
   }
   run.facts[std::string(spec::kGivenAlgorithms)] = fmt::format("{}", fmt::join(lines, "\n"));
   double exposed_s = 0;

@@ -412,17 +412,22 @@ class PriceNode {
     if (!found || !*found) return false;
     const cost::GivenTime& it = **found;
     node_.formula = fmt::format(
-        "kernel.latency + start + first loop + (loops - 1) x further loop, by {} ({}), the {} "
+        "kernel.latency + start + hops + first loop + (loops - 1) x further loop, by {} ({}), the "
+        "{} "
         "protocol{}",
         it.name, it.file, it.protocol,
         op_.bytes > 0 ? ", + copies / (memory.permute x memory_bandwidth)" : "");
-    const double moves_s = it.first_s + (it.loops - 1) * it.further_s;
-    input("start", std::max(0.0, it.time.latency_s + it.time.transfer_s - moves_s), "s",
+    input("start", it.time.latency_s - it.hops_s, "s",
           "of the collective and, of the Simple protocol, its ramp");
-    input("first loop", it.first_s, "s", "played step by step on the links, with their hops");
+    input("hops", it.hops_s, "s", "one behind the other on the longest way");
+    input("first loop", it.first_s, "s", "its transfers, played step by step on the links");
     input("loops", it.loops, "", "so that no chunk is larger than a slot of its connection");
     input("chunk", it.chunk_bytes, "B", "of a loop");
-    input("further loop", it.further_s, "s", "behind the one before it, hops hidden");
+    input("further loop", it.further_s, "s", "behind the one before it");
+    const double moves_s = it.first_s + (it.loops - 1) * it.further_s;
+    if (it.time.transfer_s > moves_s)
+      input("PCIe", it.time.transfer_s, "s",
+            "the loops together take at least this: the fullest link of the node's PCIe tree");
     if (op_.bytes > 0) input("copies", op_.bytes, "B", "HBM traffic of reordering tokens");
     gpu_parameters({"kernel.latency"});
     collective_parameters();

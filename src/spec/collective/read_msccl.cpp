@@ -152,6 +152,7 @@ class MscclReader {
     algorithm_.out_of_place = number_or(algo, "outofplace", algorithm_.in_place ? 0 : 1, 0, 1) == 1;
     algorithm_.min_bytes = static_cast<double>(number_or(algo, "minBytes", 0, 0, kMostBytes));
     algorithm_.max_bytes = static_cast<double>(number_or(algo, "maxBytes", 0, 0, kMostBytes));
+    check_name(algo);
     check_algo(algo, gpus);
     if (error_) return;
     algorithm_.gpus.resize(static_cast<size_t>(gpus));
@@ -163,6 +164,16 @@ class MscclReader {
     });
     for (int id = 0; id < gpus && !error_; ++id)
       if (!seen.contains(id)) refuse(line_of(algo), "gpu {} of {} is missing", id, gpus);
+  }
+
+  /// It is shown to people.
+  void check_name(const pugi::xml_node& algo) {
+    constexpr size_t kLongest = 200;
+    const bool control = std::ranges::any_of(
+        algorithm_.name, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
+    if (control || algorithm_.name.empty() || algorithm_.name.size() > kLongest)
+      refuse(line_of(algo), "name: allowed: 1 to {} characters, none of them a control character",
+             kLongest);
   }
 
   void check_algo(const pugi::xml_node& algo, int64_t gpus) {

@@ -45,6 +45,8 @@ TEST(ReadMsccl, BytesItIsFor) {
 TEST(ReadMsccl, ErrorsNameLineAndAttribute) {
   EXPECT_EQ(with("ngpus=\"2\"", "ngpus=\"two\""),
             "a.xml:1: ngpus: found \"two\"; allowed: a whole number from 2 to 512");
+  EXPECT_EQ(with("name=\"all-pairs\"", "name=\"a&#27;b\""),
+            "a.xml:1: name: allowed: 1 to 200 characters, none of them a control character");
   EXPECT_EQ(with("proto=\"LL\"", "proto=\"LL64\""),
             "a.xml:1: proto: found \"LL64\"; allowed: LL, LL128, Simple");
   EXPECT_EQ(
