@@ -8,7 +8,7 @@
 
 namespace ergometer::spec {
 
-inline constexpr size_t kLargestAlgorithm = size_t{8} << 20;  ///< bytes of a file
+inline constexpr size_t kLargestAlgorithm = size_t{16} << 20;  ///< bytes of a file
 
 /// An algorithm in MSCCL's XML (github.com/microsoft/msccl-tools): every attribute in its range,
 /// every step's chunks within their buffers, every connection used by one thread block at each end.
