@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=(g++ cmake ninja-build ccache pkg-config git
   libcli11-dev libfmt-dev libexpected-dev nlohmann-json3-dev libyaml-cpp-dev libsqlite3-dev libeigen3-dev libsimdjson-dev
-  zlib1g-dev libzstd-dev libcpp-httplib-dev libprotobuf-dev libtomlplusplus-dev)
+  zlib1g-dev libzstd-dev libcpp-httplib-dev libpugixml-dev libprotobuf-dev libtomlplusplus-dev)
 packages=(dpkg-dev file python3)
 tests=("${packages[@]}" libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3-yaml shellcheck sqlite3
   mmdebstrap libopenmpi-dev openmpi-bin munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "compare/factors.h"
 #include "spec/cluster/cluster_reader.h"
+#include "spec/collective/given_algorithms.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::compare {
@@ -39,6 +40,8 @@ std::string parameter_text(const base::Parameter* parameter) {
 /// What is said of both when their three digits are the same: all digits.
 Difference parameter_difference(const std::string& name, const base::Parameter* a,
                                 const base::Parameter* b) {
+  if (name.starts_with(spec::kGivenAlgorithms))
+    return {name, a == nullptr ? "none" : a->source, b == nullptr ? "none" : b->source};
   Difference difference{name, parameter_text(a), parameter_text(b)};
   if (difference.a != difference.b || a == nullptr || b == nullptr) return difference;
   const std::string unit = a->unit.empty() ? "" : ' ' + a->unit;

@@ -5,6 +5,7 @@
 
 #include "base/collection.h"
 #include "base/json_writer.h"
+#include "spec/collective/given_algorithms.h"
 #include "spec/job/job_words.h"
 #include "spec/settings/settings.h"
 
@@ -122,7 +123,7 @@ bool of_compute(char owner, std::string_view name) {
 }
 bool of_intra_links(char owner, std::string_view name) {
   return owner == 'n' && (name.starts_with("collective.") || name.starts_with("pcie.") ||
-                          name == "intra.bandwidth");
+                          name.starts_with(spec::kGivenAlgorithms) || name == "intra.bandwidth");
 }
 bool of_network(char owner, std::string_view name) {
   return owner == 'f' || (owner == 'n' && name.starts_with("nic"));

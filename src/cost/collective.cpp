@@ -110,7 +110,8 @@ Group shape_of(const Operator& op, const GroupPlacement& where) {
 
 using Time = CollectiveTime;
 
-/// Bus bandwidth of a ring over `ranks` GPUs of one domain.
+}  // namespace
+
 double ring_bandwidth(const DomainParameters& domain, double ranks) {
   if (ranks < 2) return std::numeric_limits<double>::infinity();
   if (domain.mesh_links > 0) {
@@ -124,6 +125,8 @@ double ring_bandwidth(const DomainParameters& domain, double ranks) {
   return 2 * ranks <= static_cast<double>(domain.gpus) ? domain.half_ring_bytes_per_s
                                                        : domain.ring_bytes_per_s;
 }
+
+namespace {
 
 double ramp(double ramp_s, double half_bytes, double bytes) {
   return bytes > 0 ? ramp_s * bytes / (bytes + half_bytes) : 0;
@@ -304,7 +307,10 @@ Price price_collective(const Device& device, const DomainParameters& domain,
                        const GroupPlacement& where, double fullest_pcie_s) {
   if (where.size <= 1) return Price{};
   ERGOMETER_CHECK(where.nodes <= 1 || where.nic_bytes_per_s > 0, "a group across domains has NICs");
-  const Time time = collective_time(domain, fabric, op, where, fullest_pcie_s);
+  return price_of(device, collective_time(domain, fabric, op, where, fullest_pcie_s));
+}
+
+Price price_of(const Device& device, const CollectiveTime& time) {
   Price price;
   price.fixed_s = device.kernel_latency_s + time.seconds();
   price.limit = time.latency_s > time.transfer_s ? Limit::kLatency : Limit::kLink;

@@ -1,5 +1,7 @@
 #include "cost/cost.h"
 
+#include "base/check.h"
+#include "cost/given_collectives.h"
 #include "cost/parameters.h"
 
 namespace ergometer::cost {
@@ -13,6 +15,13 @@ double fullest_pcie_s(const CostModel::Parameters& p, const workload::Operator& 
   return p.pcie->s_per_byte(op) * (sent.intra_bytes + sent.nic_bytes);
 }
 
+CollectiveTime chosen_time(const CostModel::Parameters& p, const workload::Operator& op,
+                           const plan::GroupPlacement& where) {
+  if (p.given != nullptr && p.given->fits(op, where)) return p.given->time(op, where).time;
+  ERGOMETER_CHECK(where.nodes <= 1 || where.nic_bytes_per_s > 0, "a group across domains has NICs");
+  return collective_time(p.domain, p.fabric, op, where, fullest_pcie_s(p, op, where));
+}
+
 Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
                   const plan::GroupPlacement& where) {
   switch (op.kind) {
@@ -22,8 +31,7 @@ Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
       return price_attention(p.device, p.attention, p.gemm, p.memory, op);
     case OperatorKind::kMemory: return price_memory(p.device, p.memory, op);
     case OperatorKind::kCollective:
-      return price_collective(p.device, p.domain, p.fabric, op, where,
-                              fullest_pcie_s(p, op, where));
+      return where.size <= 1 ? Price{} : price_of(p.device, chosen_time(p, op, where));
   }
   return {};
 }
@@ -84,8 +92,7 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
   }
   terms.software_factor = software_factor(p.software, op);
   if (op.kind == OperatorKind::kCollective && where.size > 1) {
-    const CollectiveTime time =
-        collective_time(p.domain, p.fabric, op, where, fullest_pcie_s(p, op, where));
+    const CollectiveTime time = chosen_time(p, op, where);
     terms.low_latency = time.low_latency;
     terms.latency_s = time.latency_s;
     terms.transfer_s = time.transfer_s;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cost/given_collectives.h"
 #include "cost/lossy_tcp.h"
 #include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
@@ -345,6 +346,7 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
     ERGOMETER_TRY(between.finish());
     p.network_memory_fraction = network_memory_fraction(node, p.domain, p.fabric);
   }
+  if (job.gpus > 1) p.given = GivenCollectives::make(job, p.domain, p.fabric);
   return p;
 }
 

@@ -98,6 +98,8 @@ struct FabricParameters {
   double connections_bytes_per_s = std::numeric_limits<double>::infinity();
 };
 
+class GivenCollectives;
+
 /// Everything the cost model takes from the catalog and the job.
 struct CostModel::Parameters {
   Device device;
@@ -109,7 +111,8 @@ struct CostModel::Parameters {
   SoftwareParameters software;
   DomainParameters domain;
   FabricParameters fabric;
-  std::shared_ptr<const PcieGroups> pcie;  ///< null: nodes say no PCIe tree
+  std::shared_ptr<const PcieGroups> pcie;         ///< null: nodes say no PCIe tree
+  std::shared_ptr<const GivenCollectives> given;  ///< null: nodes are given no algorithms
   HostCosts host;
   /// Share of the in-domain collective's HBM traffic that one paced by the network causes.
   double network_memory_fraction = 1;
@@ -134,6 +137,9 @@ Price price_memory(const Device& device, const MemoryParameters& memory,
 Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const workload::Operator& op,
                        const plan::GroupPlacement& where, double fullest_pcie_s = 0);
+/// Of a collective that takes `time` alone on its links.
+struct CollectiveTime;
+Price price_of(const Device& device, const CollectiveTime& time);
 
 /// What the operator costs by itself, with the kernels that the catalog describes.
 Price price_alone(const CostModel::Parameters& parameters, const workload::Operator& op,
@@ -157,6 +163,11 @@ struct CollectiveTime {
 CollectiveTime collective_time(const DomainParameters& domain, const FabricParameters& fabric,
                                const workload::Operator& op, const plan::GroupPlacement& where,
                                double fullest_pcie_s = 0);
+/// Bus bandwidth of a ring over `ranks` GPUs of one domain, bytes/s.
+double ring_bandwidth(const DomainParameters& domain, double ranks);
+/// A collective's time by a given algorithm, or the library's choice where none fits.
+CollectiveTime chosen_time(const CostModel::Parameters& parameters, const workload::Operator& op,
+                           const plan::GroupPlacement& where);
 /// Seconds of the fullest PCIe link for what the collective's ranks send; 0 without a tree.
 double fullest_pcie_s(const CostModel::Parameters& parameters, const workload::Operator& op,
                       const plan::GroupPlacement& where);

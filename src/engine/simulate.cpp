@@ -9,6 +9,7 @@
 
 #include "engine/expert_rows.h"
 #include "engine/factor_deviation.h"
+#include "engine/outcome/given_algorithms.h"
 #include "engine/outcome/interval.h"
 #include "engine/outcome/limiter.h"
 #include "engine/outcome/link_use.h"
@@ -165,6 +166,7 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
   add_interval(result.run.performance, job, result.timeline);
   widen(step_spread, "how far its limits hold clocks depends on what it draws",
         result.run.performance);
+  ERGOMETER_TRY(add_given_algorithms(job, planned.plan, result.run));
   result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
   result.run.gpu_kinds = gpu_kinds(job, result.timeline);

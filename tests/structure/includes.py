@@ -45,6 +45,7 @@ for user in CHAIN[CHAIN.index("engine"):]:
 HEAVY = {
     "CLI/": {"cli"},
     "nlohmann/": {"spec", "intake", "run", "record", "validation", "report", "launch", "page", "cli", "library"},
+    "pugixml.hpp": {"spec"},
     "yaml-cpp/": {"spec", "intake"},
     "toml++/": {"intake"},
     "sqlite3.h": {"run"},

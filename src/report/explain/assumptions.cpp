@@ -8,6 +8,7 @@
 
 #include "report/explain/explain.h"
 #include "report/format.h"
+#include "spec/collective/given_algorithms.h"
 #include "spec/job/host_link.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
@@ -44,8 +45,10 @@ void add_parameters(const std::string& group, const base::ParameterSet& paramete
     // Of a PCIe tree rates; its places are no numbers to doubt.
     if (!is_of_other_cooling(name, cooling) &&
         (!name.starts_with("pcie.") || !parameter.unit.empty()))
-      all.push_back({group, name, value_of(parameter), parameter.source,
-                     std::string(base::to_string(parameter.grade))});
+      all.push_back(
+          {group, name,
+           name.starts_with(spec::kGivenAlgorithms) ? "an MSCCL file" : value_of(parameter),
+           parameter.source, std::string(base::to_string(parameter.grade))});
 }
 
 void add_offload(const spec::Job& job, std::vector<Assumption>& all) {

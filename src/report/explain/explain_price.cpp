@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cost/given_collectives.h"
 #include "cost/network_load.h"
 #include "cost/parameters.h"
 #include "cost/pcie_groups.h"
@@ -388,6 +389,7 @@ class PriceNode {
             "line rate of the network cards for one group on a node");
     network();
     distance();
+    if (given()) return;
     node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
                                 terms_.low_latency ? "low-latency" : "high-bandwidth");
     const CollectiveFormulas formulas = collective_formulas(job_, op_, where_, terms_.low_latency);
@@ -402,6 +404,34 @@ class PriceNode {
     bandwidth();
     gpu_parameters({"kernel.latency"});
     collective_parameters();
+  }
+
+  /// By an algorithm that the node's file gives; false: by none.
+  bool given() {
+    const auto found = cost::given_time(job_, op_, where_);
+    if (!found || !*found) return false;
+    const cost::GivenTime& it = **found;
+    node_.formula = fmt::format(
+        "kernel.latency + start + hops + first loop + (loops - 1) x further loop, by {} ({}), the "
+        "{} "
+        "protocol{}",
+        it.name, it.file, it.protocol,
+        op_.bytes > 0 ? ", + copies / (memory.permute x memory_bandwidth)" : "");
+    input("start", it.time.latency_s - it.hops_s, "s",
+          "of the collective and, of the Simple protocol, its ramp");
+    input("hops", it.hops_s, "s", "one behind the other on the longest way");
+    input("first loop", it.first_s, "s", "its transfers, played step by step on the links");
+    input("loops", it.loops, "", "so that no chunk is larger than a slot of its connection");
+    input("chunk", it.chunk_bytes, "B", "of a loop");
+    input("further loop", it.further_s, "s", "behind the one before it");
+    const double moves_s = it.first_s + (it.loops - 1) * it.further_s;
+    if (it.time.transfer_s > moves_s)
+      input("PCIe", it.time.transfer_s, "s",
+            "the loops together take at least this: the fullest link of the node's PCIe tree");
+    if (op_.bytes > 0) input("copies", op_.bytes, "B", "HBM traffic of reordering tokens");
+    gpu_parameters({"kernel.latency"});
+    collective_parameters();
+    return true;
   }
 
   /// Of the node's PCIe tree, the link that everybody's bytes fill first.

@@ -1,6 +1,7 @@
 #include "report/summary/summary_json.h"
 
 #include "base/json_writer.h"
+#include "report/summary/given_collectives.h"
 #include "report/summary/power_json.h"
 #include "report/summary/summary_members.h"
 #include "run/summary_fields.h"
@@ -14,6 +15,8 @@ void write_performance(JsonWriter& json, const run::Run& run) {
   json.key("performance").begin_object();
   write_fields(json, run, "performance.");
   json.list("interval_reasons", run.performance.interval_reasons);
+  if (const std::vector<std::string> uses = given_collectives(run); !uses.empty())
+    json.list("given_collectives", uses);
   json.key("breakdown_s").begin_object();
   write_fields(json, run, "performance.breakdown_s.");
   json.end_object();

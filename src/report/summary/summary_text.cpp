@@ -13,6 +13,7 @@
 #include "report/format.h"
 #include "report/summary/documents_text.h"
 #include "report/summary/fit_text.h"
+#include "report/summary/given_collectives.h"
 #include "report/summary/job_view.h"
 #include "report/summary/power_text.h"
 #include "run/labels.h"
@@ -199,6 +200,8 @@ std::string headline(const run::Run& run, const JobView& job, const TextStyle& s
   out += '\n';
   if (job.pp > 1)
     out += fmt::format("Bubble      {} of the step\n", format_share(p.pipeline_bubble_fraction));
+  for (const std::string& use : given_collectives(run))
+    out += "Collectives " + wrap(use, 80, 12) + '\n';
   return out;
 }
 

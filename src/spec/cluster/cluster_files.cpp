@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/nearest.h"
+#include "spec/collective/given_algorithms.h"
+#include "spec/collective/read_msccl.h"
 
 namespace ergometer::spec {
 namespace {
@@ -64,10 +66,15 @@ std::string not_found(const std::string& name, const std::string& path,
                      word_of(kinds.front()), near ? fmt::format(" (did you mean {}?)", *near) : "");
 }
 
-/// Calls `visit(word, kinds)` for every word that names a part.
+/// Calls `visit(word, kinds)` for every word that names a part; a collective's algorithm is of no
+/// kind.
 template <class Visit>
 void each_part(nlohmann::json& map, const Visit& visit) {
   for (auto& [key, value] : map.items()) {
+    if (key == kGivenAlgorithms && value.is_string()) visit(value, Kinds{});
+    if (key == kGivenAlgorithms && value.is_array())
+      for (auto& word : value)
+        if (word.is_string()) visit(word, Kinds{});
     if (const Kinds kinds = kinds_under(key); value.is_string() && !kinds.empty())
       visit(value, kinds);
     else if (key == "coolings" && value.is_object())
@@ -82,6 +89,7 @@ void each_part(nlohmann::json& map, const Visit& visit) {
 
 /// The path of the user's file that `word` names, empty where it is the catalog's or nobody's.
 std::string users_file(const std::string& word, const Kinds& kinds, const std::string& file) {
+  if (is_inline_algorithm(word)) return {};
   if (find_entry(word, kinds) != nullptr) return {};
   std::string path = in_folder_of(word, file);
   return is_file(path) ? path : std::string();
@@ -96,9 +104,11 @@ Result<nlohmann::json> inline_tree(std::string_view yaml, const std::string& fil
   each_part(tree, [&](nlohmann::json& word, const Kinds& kinds) {
     const std::string path = users_file(word.get<std::string>(), kinds, file);
     if (path.empty() || error) return;
-    auto part = base::read_file(path, kLargestWritten).and_then([&](const std::string& text) {
-      return inline_tree(text, path, depth + 1);
-    });
+    auto part = base::read_file(path, kinds.empty() ? kLargestAlgorithm : kLargestWritten)
+                    .and_then([&](const std::string& text) -> Result<nlohmann::json> {
+                      if (kinds.empty()) return text;
+                      return inline_tree(text, path, depth + 1);
+                    });
     if (part)
       word = *std::move(part);
     else

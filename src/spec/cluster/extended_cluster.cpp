@@ -11,6 +11,7 @@
 #include "spec/cluster/cluster_files.h"
 #include "spec/cluster/cluster_reader.h"
 #include "spec/cluster/measured_gpu.h"
+#include "spec/collective/given_algorithms.h"
 #include "spec/job/job_words.h"
 
 namespace ergometer::spec {
@@ -134,9 +135,10 @@ void change_host(YamlMap& map, Node& node) {
   node.parameters.set("host.factor", map.parameter("host_factor", info.unit, info.min, info.max));
 }
 
-constexpr std::array kNodeParts = std::to_array<const char*>(
-    {"gpu", "kernels", "power", "parameters", "cooling", "coolings", "nic_bandwidth",
-     "node_bandwidth", "intra_bandwidth", "intra_collectives", "pcie", "host_factor"});
+constexpr std::array kNodeParts =
+    std::to_array<const char*>({"gpu", "kernels", "power", "parameters", "cooling", "coolings",
+                                "nic_bandwidth", "node_bandwidth", "intra_bandwidth",
+                                "intra_collectives", "pcie", "host_factor", "collectives_from"});
 constexpr std::array kFabricParts =
     std::to_array<const char*>({"fabric", "collectives", "oversubscription"});
 
@@ -185,7 +187,7 @@ Result<Cluster> extended_cluster(YamlMap& map, int depth) {
        "domain_gpus",       "gpu",      "kernels",          "power",          "parameters",
        "cooling",           "coolings", "nic_bandwidth",    "node_bandwidth", "intra_bandwidth",
        "intra_collectives", "pcie",     "oversubscription", "fabric",         "collectives",
-       "host_factor",       "measured"});
+       "host_factor",       "measured", "collectives_from"});
   if (depth > kDeepestExtension)
     map.refuse("extends", "lie in each other more than {} deep", kDeepestExtension);
   if (map.error()) return tl::unexpected(*map.error());
@@ -205,6 +207,7 @@ Result<Cluster> extended_cluster(YamlMap& map, int depth) {
   change_nics(map, cluster.node);
   change_intra(map, cluster.node);
   read_pcie(map, cluster.node);
+  read_given_algorithms(map, cluster.node.parameters);
   change_host(map, cluster.node);
   change_evidence(map, cluster);
   change_tiers(map, cluster.fabric);

@@ -9,6 +9,7 @@
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
 #include "spec/cluster/cluster_reader.h"
+#include "spec/collective/given_algorithms.h"
 #include "spec/job/job_words.h"
 
 namespace ergometer::spec {
@@ -113,9 +114,10 @@ Result<Cluster> cluster_of_node(YamlMap& map) {
 
 Result<Cluster> parse_full_cluster(YamlMap& map) {
   const bool groups = map.has("groups");
-  map.allow({"name", "aliases", "source", "node", "nodes", "groups", "domain_gpus", "fabric"});
+  map.allow({"name", "aliases", "source", "node", "nodes", "groups", "domain_gpus", "fabric",
+             "collectives_from"});
   if (!groups) map.require("node");
-  for (const char* key : {"node", "nodes"})
+  for (const char* key : {"node", "nodes", "collectives_from"})
     if (groups && map.has(key)) map.refuse(key, "stands beside groups; each of them says its own");
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(Cluster cluster, groups ? read_groups(map) : node_of_cluster(map));
@@ -128,6 +130,7 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
   }
   check_domain(map, cluster);
   fit_topology(map, cluster);
+  read_given_algorithms(map, cluster.node.parameters);
   if (map.error()) return tl::unexpected(*map.error());
   return cluster;
 }
@@ -148,7 +151,8 @@ Result<Cluster> node_of_cluster(YamlMap& map) {
 
 Result<Node> read_node_body(YamlMap& map) {
   map.allow({"name", "aliases", "source", "gpu", "gpus", "cpu", "intra", "collectives", "slots",
-             "nics", "pcie", "fabric", "domain_gpus", "cooling", "coolings", "parameters"});
+             "nics", "pcie", "fabric", "domain_gpus", "cooling", "coolings", "parameters",
+             "collectives_from"});
   map.require("gpus");
   Node node;
   node.name = map.text("name", "node");
@@ -163,6 +167,8 @@ Result<Node> read_node_body(YamlMap& map) {
   ERGOMETER_ASSIGN(node.gpu, read_gpu(map, "gpu"));
   ERGOMETER_TRY(read_collectives(map, "collectives", node.parameters, node.collectives));
   ERGOMETER_TRY(read_coolings(map, node));
+  read_given_algorithms(map, node.parameters);
+  if (map.error()) return tl::unexpected(*map.error());
   return node;
 }
 
