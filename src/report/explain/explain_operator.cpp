@@ -38,10 +38,11 @@ Explanation explain_one(const spec::Job& job, const Operator& op, const plan::Gr
   return node;
 }
 
-/// Two operators alike in everything that is shown are told once.
+/// Two operators alike in everything that is shown are told once; a wait shows what it is for.
 std::string signature(const Operator& op) {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", op.name, static_cast<int>(op.pass), op.m, op.n,
-                     op.k, op.groups, op.flops, op.bytes, op.comm_bytes);
+  const int waits_for = op.host_wait_s > 0 ? static_cast<int>(op.module) : 0;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", op.name, static_cast<int>(op.pass), waits_for,
+                     op.m, op.n, op.k, op.groups, op.flops, op.bytes, op.comm_bytes);
 }
 
 struct Total {
