@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cost/cost.h"
 #include "plan/plan.h"
+#include "plan/step_end.h"
 #include "report/explain/explain.h"
 #include "report/explain/explain_price.h"
 #include "spec/job/matrix_peak.h"
@@ -107,8 +108,9 @@ Result<Explanation> explain_operator(const spec::Job& job, const std::string& na
   std::ranges::stable_sort(
       chosen, [&](size_t a, size_t b) { return plan.operators[a].pass < plan.operators[b].pass; });
   for (const size_t i : chosen)
-    root.inputs.push_back(explain_one(job, plan.operators[i], plan.placements.front()[i], model,
-                                      root.inputs.empty()));
+    root.inputs.push_back(
+        explain_one(job, plan.operators[i], plan.placements.front()[i], model,
+                    root.inputs.empty() || plan.operators[i].name == plan::kReconfiguration));
   if (!root.inputs.empty()) return root;
   return input_error("--explain op:{}: this job has no such operator; it has {}{}", name,
                      fmt::join(names, ", "), base::did_you_mean(name, names));
