@@ -21,6 +21,12 @@ namespace {
 
 using workload::Operator;
 
+/// Whose circuits are waited for.
+std::string_view phase_of(const Operator& op) {
+  if (op.name != plan::kReconfiguration || op.module == workload::Module::kOptimizer) return "";
+  return op.module == workload::Module::kPipeline ? " of the passes" : " of the step's end";
+}
+
 std::string pass_word(workload::Pass pass) {
   switch (pass) {
     case workload::Pass::kForward: return "forward";
@@ -35,7 +41,7 @@ std::string pass_word(workload::Pass pass) {
 Explanation explain_one(const spec::Job& job, const Operator& op, const plan::GroupPlacement& where,
                         const cost::CostModel& model, bool with_parameters) {
   Explanation node = explain_price(job, op, where, model, with_parameters);
-  node.name = fmt::format("{}, {}", op.name, pass_word(op.pass));
+  node.name = fmt::format("{}{}, {}", op.name, phase_of(op), pass_word(op.pass));
   return node;
 }
 
