@@ -1,5 +1,9 @@
 #include "cost/network_load.h"
 
+#include <algorithm>
+
+#include "spec/job/circuits.h"
+
 namespace ergometer::cost {
 
 plan::Pattern pattern_of(const workload::Operator& op) {
@@ -12,7 +16,17 @@ plan::Pattern pattern_of(const workload::Operator& op) {
 plan::FabricLoad network_load(const spec::Job& job, const workload::Operator& op,
                               const plan::GroupPlacement& where) {
   if (where.nodes <= 1) return {};
-  return plan::fabric_load(job.cluster, pattern_of(op), plan::group_on_fabric(job, where));
+  const plan::Pattern pattern = pattern_of(op);
+  return plan::fabric_load(job.cluster,
+                           pattern == plan::Pattern::kRing ? where.neighbours : pattern,
+                           plan::group_on_fabric(job, where));
+}
+
+bool is_one_ring(const spec::Job& job, const plan::GroupPlacement& where, std::string_view link) {
+  return std::ranges::any_of(
+      spec::dimensions_of(job.cluster.fabric, job.nodes(), job.parallelism.pp,
+                          where.circuits_onward),
+      [&](const spec::Dimension& line) { return line.name == link && line.links == 1; });
 }
 
 }  // namespace ergometer::cost

@@ -75,14 +75,13 @@ int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
   return std::max<int64_t>(static_cast<int64_t>(fabric.tiers.size()), 1);
 }
 
-/// Sets what the fabric's own links leave to groups that reach `tiers` tiers. `neighbours`: whether
-/// its members are a ring or send to the next stage.
-void place_on_fabric(const spec::Job& job, Pattern neighbours, double stride,
-                     GroupPlacement& placement) {
+/// Sets what the fabric's own links leave to groups that reach `tiers` tiers, whose members are a
+/// ring or send to the next stage.
+void place_on_fabric(const spec::Job& job, double stride, GroupPlacement& placement) {
   const spec::Cluster& cluster = job.cluster;
   placement.node_stride = stride;
   const FabricGroup group = group_on_fabric(job, placement);
-  const FabricLoad ring = fabric_load(cluster, neighbours, group),
+  const FabricLoad ring = fabric_load(cluster, placement.neighbours, group),
                    exchange = fabric_load(cluster, Pattern::kAllToAll, group);
   placement.ring_uplink = placement.tree_uplink = ring.slowdown();
   placement.exchange_uplink = exchange.slowdown();
@@ -137,13 +136,15 @@ class Groups {
 
   /// The group that decides: the slowest network share, then the widest reach. `neighbours`: how
   /// its members send to the next of them.
-  GroupPlacement worst(Pattern neighbours = Pattern::kRing) const {
+  GroupPlacement worst(Pattern neighbours, int64_t onward) const {
     const auto own = std::span(groups_).subspan(own_, own_count_);
     const Group* worst = &own.front();
     for (const Group& group : own) {
       if (group.worse_than(*worst)) worst = &group;
     }
     GroupPlacement placement;
+    placement.neighbours = neighbours;
+    placement.circuits_onward = onward;
     placement.size = group_.size;
     placement.nodes = worst->domains;
     placement.ranks_per_node = worst->fewest;
@@ -154,7 +155,7 @@ class Groups {
       const auto members = static_cast<double>(worst->domains);
       const double reach = static_cast<double>((group_.size - 1) * group_.stride) /
                            static_cast<double>(site_.gpus_per_node);
-      place_on_fabric(job_, neighbours, std::max(1.0, reach / (members - 1)), placement);
+      place_on_fabric(job_, std::max(1.0, reach / (members - 1)), placement);
       if (cluster_.fabric.kind == spec::FabricKind::kRailOnly)
         cross_rails(static_cast<size_t>(worst - groups_.data()), placement);
     }
@@ -347,6 +348,8 @@ FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where) {
   FabricGroup group{members, where.node_stride, where.tiers};
   group.nodes = job.nodes();
   group.stages = job.parallelism.pp;
+  group.onward = where.circuits_onward;
+  group.way = where.way;
   if (!job.cluster.node.nics.empty())
     group.senders = static_cast<double>(job.cluster.node.nics.front().gpus.size());
   group.flows = (size - size / members) * group.senders;
@@ -355,12 +358,12 @@ FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where) {
 
 namespace {
 
-/// Of ranks of two stages, each with its like: they send to each other, or are a ring of two.
+/// Of ranks of two stages, each with its like, which send to each other or are a ring of two:
+/// `placement` says which.
 GroupPlacement between_stages(const spec::Job& job, int64_t stage, int64_t peer,
-                              Pattern neighbours) {
+                              GroupPlacement placement) {
   const Site site(job);
   const int64_t ranks = job.stage_ranks();
-  GroupPlacement placement;
   placement.size = stage == peer ? 1 : 2;
   placement.ranks_per_node = placement.size;
   std::vector<char> leaves(static_cast<size_t>(ranks));
@@ -392,36 +395,44 @@ GroupPlacement between_stages(const spec::Job& job, int64_t stage, int64_t peer,
   }
   const double distance = std::abs(static_cast<double>((peer - stage) * ranks)) /
                           static_cast<double>(site.gpus_per_node);
-  place_on_fabric(job, neighbours, std::max(1.0, distance), placement);
+  place_on_fabric(job, std::max(1.0, distance), placement);
   ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
   return placement;
 }
 
 }  // namespace
 
-GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
+GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage, int64_t onward) {
   const int64_t stages = job.parallelism.pp, ranks = job.stage_ranks();
   const RankGroup group = rank_group(job, kind);
   // Keys and values go round context parallelism's ring as single messages, all one way.
   const bool passes_on =
       kind == GroupKind::kContext && job.parallelism.cp_comm == spec::CpComm::kP2p;
-  const Pattern neighbours = passes_on ? Pattern::kSend : Pattern::kRing;
   switch (kind) {
-    case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
-    case GroupKind::kEmbedding:
+    case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages, onward);
+    case GroupKind::kEmbedding: {
       // Between its two ends a collective has all planes; over links of nodes it goes the short
       // way.
-      return between_stages(
-          job, 0, stages - 1,
-          spec::has_tiers(job.cluster.fabric.kind) ? Pattern::kRing : Pattern::kSend);
+      GroupPlacement ends;
+      ends.neighbours = spec::has_tiers(job.cluster.fabric.kind) ? Pattern::kRing : Pattern::kSend;
+      ends.circuits_onward = onward;
+      return between_stages(job, 0, stages - 1, ends);
+    }
     case GroupKind::kWorld:
-    case GroupKind::kStages: return Groups(job, 0, job.gpus, group).worst();
-    default: return Groups(job, stage * ranks, ranks, group).worst(neighbours);
+    case GroupKind::kStages: return Groups(job, 0, job.gpus, group).worst(Pattern::kRing, onward);
+    default:
+      return Groups(job, stage * ranks, ranks, group)
+          .worst(passes_on ? Pattern::kSend : Pattern::kRing, onward);
   }
 }
 
-GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer) {
-  return between_stages(job, stage, peer, Pattern::kSend);
+GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer,
+                                  int64_t onward) {
+  GroupPlacement neighbours;
+  neighbours.neighbours = Pattern::kSend;
+  neighbours.way = peer > stage ? Way::kForth : Way::kBack;
+  neighbours.circuits_onward = onward;
+  return between_stages(job, stage, peer, neighbours);
 }
 
 }  // namespace ergometer::plan

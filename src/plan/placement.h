@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "plan/network/fabric_load.h"
 #include "spec/job/job.h"
 #include "workload/operator.h"
 
@@ -40,6 +41,11 @@ struct GroupPlacement {
   double ring_uplink = 1, exchange_uplink = 1;
   double tree_uplink = 1;  ///< the same of trees
   double node_stride = 1;  ///< nodes from one member to the next
+  /// Who sends to whom where its members are neighbours, and which way; of a node's circuits those
+  /// that lead between stages meanwhile, as FabricGroup has them.
+  Pattern neighbours = Pattern::kRing;
+  Way way = Way::kBoth;
+  int64_t circuits_onward = -1;
   /// What the network's further hops add, seconds: to a step of a ring, to a tree from its leaves
   /// to its root and back, to a message of an exchange.
   double ring_hop_s = 0, tree_hop_s = 0, exchange_hop_s = 0;
@@ -48,13 +54,15 @@ struct GroupPlacement {
   double ring_crosses_rails = 0, exchange_crosses_rails = 0;
 };
 
-struct FabricGroup;
 /// How the fabric sees a group: by its `nodes`, `size`, `node_stride` and `tiers`.
 FabricGroup group_on_fabric(const spec::Job& job, const GroupPlacement& where);
 
-GroupPlacement placement(const spec::Job& job, workload::GroupKind kind, int64_t stage);
+/// `onward`: of a node's circuits, those that lead between stages; below 0 what dimensions_of says.
+GroupPlacement placement(const spec::Job& job, workload::GroupKind kind, int64_t stage,
+                         int64_t onward = -1);
 
-/// The link between `stage` and `peer` (a pipeline neighbour): size 2, worst pair of ranks.
-GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer);
+/// The link from `stage` to `peer` (a pipeline neighbour): size 2, worst pair of ranks.
+GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer,
+                                  int64_t onward = -1);
 
 }  // namespace ergometer::plan

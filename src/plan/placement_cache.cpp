@@ -20,24 +20,25 @@ PlacementCache::PlacementCache(const spec::Job& job) : job_(job) {
   }
 }
 
-const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage) {
+const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage, int64_t onward) {
   const int64_t stages = job_.parallelism.pp;
-  if (kind == workload::GroupKind::kPipeline) return pipeline(stage, (stage + 1) % stages);
+  if (kind == workload::GroupKind::kPipeline) return pipeline(stage, (stage + 1) % stages, onward);
   const bool world = kind == workload::GroupKind::kWorld || kind == workload::GroupKind::kStages ||
                      kind == workload::GroupKind::kEmbedding;
   const int64_t offset = world ? 0 : stage * job_.stage_ranks() % period_;
   // Stages that follow share the last domain: how many there are matters where the job ends in it.
   const int64_t behind = world ? 0 : (stages - 1 - stage) * job_.stage_ranks();
-  const auto [entry, is_new] = known_.try_emplace({kind, offset, std::min(behind, period_)});
-  if (is_new) entry->second = placement(job_, kind, stage);
+  const auto [entry, is_new] =
+      known_.try_emplace({kind, offset, std::min(behind, period_), onward});
+  if (is_new) entry->second = placement(job_, kind, stage, onward);
   return entry->second;
 }
 
-const GroupPlacement& PlacementCache::pipeline(int64_t stage, int64_t peer) {
+const GroupPlacement& PlacementCache::pipeline(int64_t stage, int64_t peer, int64_t onward) {
   const int64_t offset = stage * job_.stage_ranks() % period_;
   const auto [entry, is_new] =
-      known_.try_emplace({workload::GroupKind::kPipeline, offset, peer - stage});
-  if (is_new) entry->second = pipeline_placement(job_, stage, peer);
+      known_.try_emplace({workload::GroupKind::kPipeline, offset, peer - stage, onward});
+  if (is_new) entry->second = pipeline_placement(job_, stage, peer, onward);
   return entry->second;
 }
 

@@ -5,7 +5,9 @@
 #include "plan/links.h"
 #include "plan/placement_cache.h"
 #include "plan/program.h"
+#include "plan/step_end.h"
 #include "plan/vocabulary.h"
+#include "spec/job/circuits.h"
 
 namespace ergometer::plan {
 namespace {
@@ -19,20 +21,24 @@ bool is_with_next_stage(std::string_view name) {
 }
 
 /// Where the group of every collective lies, seen from `stage`. A transfer's direction tells its
-/// peer.
+/// peer, and its sender comes first.
 std::vector<GroupPlacement> place_operators(const spec::Job& job,
                                             const std::vector<workload::Operator>& operators,
                                             int64_t stage, PlacementCache& cache) {
   const int64_t stages = job.parallelism.pp;
+  const spec::CircuitPhases circuits = spec::circuit_phases(job);
   std::vector<GroupPlacement> placed(operators.size());
   for (size_t i = 0; i < operators.size(); ++i) {
     const workload::Operator& op = operators[i];
     if (op.kind != workload::OperatorKind::kCollective) continue;
     if (op.group == workload::GroupKind::kPipeline) {
-      const bool to_next = is_with_next_stage(op.name);
-      placed[i] = cache.pipeline(stage, (stage + (to_next ? 1 : stages - 1)) % stages);
+      const int64_t to_next = is_with_next_stage(op.name) ? 1 : stages - 1;
+      const int64_t peer = (stage + to_next) % stages;
+      placed[i] = op.name.starts_with("send_") ? cache.pipeline(stage, peer, circuits.passes)
+                                               : cache.pipeline(peer, stage, circuits.passes);
     } else {
-      placed[i] = cache.of(op.group, stage);
+      placed[i] =
+          cache.of(op.group, stage, is_at_the_end(circuits, op) ? circuits.end : circuits.passes);
     }
   }
   return placed;

@@ -52,6 +52,36 @@ double slicing_s(const spec::Job& job, const workload::Workload& workload, const
   return slice_s * replicas * matrices;
 }
 
+/// The making of circuits for what `module` sends.
+int32_t circuits_for(workload::Module module, const spec::Job& job, OperatorTable& operators) {
+  workload::Operator op =
+      host_work(kReconfiguration, job.cluster.fabric.topology.circuits.reconfiguration_s);
+  op.module = module;
+  return operators.add(op);
+}
+
+constexpr Stream kBetweenStages[] = {Stream::kPipelineForward, Stream::kPipelineBackward,
+                                     Stream::kVocabulary};
+
+/// Beside compute, until a stage first sends.
+void write_circuits_of_passes(const spec::Job& job, OperatorTable& operators,
+                              ProgramWriter& writer) {
+  const spec::CircuitPhases phases = spec::circuit_phases(job);
+  if (!phases.change() || job.cluster.fabric.topology.circuits.reconfiguration_s <= 0) return;
+  const Stream stream = phases.within_passes ? Stream::kCompute : Stream::kData;
+  writer.op(stream, circuits_for(workload::Module::kPipeline, job, operators));
+  for (const Stream lane : kBetweenStages) writer.join(lane, stream);
+}
+
+/// Before what sends on `stream`, when the stage's last transfer is done.
+void write_circuits_of_end(Stream stream, const spec::Job& job, OperatorTable& operators,
+                           ProgramWriter& writer) {
+  if (job.cluster.fabric.topology.circuits.reconfiguration_s <= 0) return;
+  if (stream != Stream::kCompute) writer.join(stream, Stream::kCompute);
+  for (const Stream lane : kBetweenStages) writer.join(stream, lane);
+  writer.op(stream, circuits_for(workload::Module::kData, job, operators));
+}
+
 double layer_elements(const spec::Model& model, const spec::Layer& layer) {
   const auto hidden = static_cast<double>(model.hidden);
   const bool attends = layer.mixer == spec::Mixer::kAttention;
@@ -172,8 +202,16 @@ std::optional<workload::Operator> copy_exchange(const spec::Job& job,
 
 }  // namespace
 
+bool is_at_the_end(const spec::CircuitPhases& phases, const workload::Operator& op) {
+  if (!phases.change() || op.kind != workload::OperatorKind::kCollective) return false;
+  if (op.pass == workload::Pass::kOptimizer) return phases.end_reduces;
+  if (op.group != GroupKind::kData && op.group != GroupKind::kExpertData) return false;
+  return op.pass == workload::Pass::kForward ? phases.end_gathers : phases.end_reduces;
+}
+
 void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                       OperatorTable& operators, ProgramWriter& writer) {
+  write_circuits_of_passes(job, operators, writer);
   if (!workload::keeps_gradient_buffers(job.training)) return;
   const auto zero = workload::zero_gradients(job, stage_parameters(workload, stage));
   writer.op(Stream::kCompute, operators.add(zero));
@@ -193,6 +231,8 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   writer.at(-1, -1, -1);
   const double cut_s = slicing_s(job, workload, stage);
   if (cut_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_slices", cut_s)));
+  const spec::CircuitPhases circuits = spec::circuit_phases(job);
+  if (circuits.end_reduces) write_circuits_of_end(Stream::kCompute, job, operators, writer);
   data.finish_gradients();
   units.finish_gradients();
   const auto copies = copy_exchange(job, workload, stage, stage_index);
@@ -216,19 +256,21 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   if (job.gpus > 1)
     writer.world(operators.add(step_sum("grad_norm_all_reduce", GroupKind::kWorld, 1, 4)));
   writer.host_sync();
+  const bool only_gathers = circuits.end_gathers && !circuits.end_reduces;
+  if (only_gathers) write_circuits_of_end(Stream::kData, job, operators, writer);
   const workload::Operator clip = workload::clip_gradients(job, share);
   if (clip.bytes > 0) writer.op(Stream::kCompute, operators.add(clip));
   writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
+  if (only_gathers) writer.join(Stream::kCompute, Stream::kData);
   data.gather_parameters();
   const auto adapters = static_cast<double>(workload::adapters_in(job));
   const double host_s = job.software.parameters.value_or("step.fixed", 0) +
                         adapters * job.software.parameters.value_or("host.adapter", 0);
   if (host_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_step", host_s)));
-  const spec::Circuits& circuits = job.cluster.fabric.topology.circuits;
-  const bool anew = circuits.when == spec::Reconfigure::kStep && job.nodes() > 1;
-  if (anew && circuits.reconfiguration_s > 0)
-    writer.op(Stream::kCompute,
-              operators.add(host_work(kReconfiguration, circuits.reconfiguration_s)));
+  const spec::Circuits& optical = job.cluster.fabric.topology.circuits;
+  const bool anew = optical.when == spec::Reconfigure::kStep && job.nodes() > 1;
+  if (anew && optical.reconfiguration_s > 0)
+    writer.op(Stream::kCompute, circuits_for(workload::Module::kOptimizer, job, operators));
 }
 
 }  // namespace ergometer::plan

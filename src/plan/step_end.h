@@ -4,13 +4,21 @@
 #include "plan/sharded_units.h"
 #include "plan/stages.h"
 #include "plan/writer.h"
+#include "spec/job/circuits.h"
 
 namespace ergometer::plan {
 
-/// The wait for circuits that are made before every step.
+/// The wait for circuits: as an operator of the module kOptimizer for those of the next step, at a
+/// step's end; of kPipeline for those of the passes and of kData for those of the step's end.
 inline constexpr const char* kReconfiguration = "circuit_reconfiguration";
 
-/// Zeroes the gradients, where the software keeps them.
+/// Whether a collective uses the circuits of the step's end: reductions and gathers of data
+/// parallelism that nothing hides, and, behind a reduction, sums of the optimizer.
+bool is_at_the_end(const spec::CircuitPhases& phases, const workload::Operator& op);
+
+/// Zeroes the gradients, where the software keeps them. Where circuits change within the step those
+/// of the passes are made meanwhile: transfers between stages wait for them, and all the stage does
+/// where it sends within itself as well.
 void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                       OperatorTable& operators, ProgramWriter& writer);
 
@@ -21,7 +29,9 @@ void write_allocator_wait(double seconds, OperatorTable& operators, ProgramWrite
 /// What a training step does once, behind the last backward, in Megatron-Core's order: gradients
 /// reduced over data parallelism, the sequence-parallel sums, tied embeddings summed between first
 /// and last stage, the gradient norm with its `.item()`, the optimizer, and parameters gathered
-/// unless the next step does that; then the circuits of the next one, where each has its own.
+/// unless the next step does that; then the circuits of the next one, where each has its own. A
+/// stage's circuits of the step's end are made when its last transfer is done, before it reduces;
+/// where it only gathers, beside the optimizer.
 void write_step_end(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                     int64_t stage_index, OperatorTable& operators, ProgramWriter& writer,
                     DataParallel& data, ShardedUnits& units);

@@ -10,7 +10,7 @@ bool same(const workload::Operator& a, const workload::Operator& b) {
   return a.name == b.name && a.kind == b.kind && a.pass == b.pass && a.collective == b.collective &&
          a.group == b.group && a.comm_bytes == b.comm_bytes && a.leaving == b.leaving &&
          a.bytes == b.bytes && a.issued_share == b.issued_share && a.flops == b.flops &&
-         a.kernels == b.kernels && a.vision == b.vision;
+         a.kernels == b.kernels && a.vision == b.vision && a.module == b.module;
 }
 
 }  // namespace

@@ -124,6 +124,15 @@ Result<Played> play_on(const spec::Cluster& cluster, const std::vector<TierPlace
   return result;
 }
 
+/// A job's step where every link between nodes is shared by so many jobs.
+Result<double> step_on_shared_links(spec::Job job, size_t jobs) {
+  for (spec::Dimension& line : job.cluster.fabric.topology.dimensions)
+    line.link_bytes_per_s /= static_cast<double>(jobs);
+  ERGOMETER_ASSIGN(const run::Run run,
+                   engine::simulate(job, {.kernels = false, .intervals = false}));
+  return run.performance.step_time_s;
+}
+
 std::vector<double> kept_means(const run::ClusterPower& power, bool periodic) {
   return physics::sliding_means({.interval_s = power.interval_s, .watts = power.watts},
                                 engine::kPeakS, periodic);
@@ -194,7 +203,8 @@ Result<Together> play_together(const std::vector<NamedJob>& jobs, const Together
   Together result{.cluster = cluster.name,
                   .cluster_nodes = cluster.nodes,
                   .placement = placement_name(options),
-                  .meets_on_switches = cluster.fabric.topology.dimensions.empty()};
+                  .meets_on_switches = cluster.fabric.topology.dimensions.empty(),
+                  .own_circuits = cluster.fabric.kind == spec::FabricKind::kOptical};
   std::vector<Playing> playing;
   std::vector<std::vector<TierPlace>> places;
   std::vector<Played> alone;
@@ -225,9 +235,14 @@ Result<Together> play_together(const std::vector<NamedJob>& jobs, const Together
   for (JobBeside& job : result.jobs) job.placed_step_s = job.alone_step_s;
   ERGOMETER_ASSIGN(const std::vector<Played> settled, settle(places, play));
   for (size_t i = 0; i < jobs.size(); ++i) {
-    result.jobs[i].step_s = settled[i].step_s;
+    JobBeside& job = result.jobs[i];
+    job.step_s = job.most_step_s = settled[i].step_s;
+    if (!result.meets_on_switches) {
+      ERGOMETER_ASSIGN(const double most_s, step_on_shared_links(jobs[i].job, jobs.size()));
+      job.most_step_s = std::max(job.step_s, most_s);
+    }
     for (const TierUse& use : settled[i].tiers)
-      if (use.load > 0) result.jobs[i].tiers.push_back(use);
+      if (use.load > 0) job.tiers.push_back(use);
   }
   result.has_power =
       std::ranges::all_of(playing, [](const Playing& it) { return it.run.has_power; });

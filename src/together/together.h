@@ -35,6 +35,8 @@ struct JobBeside {
   double alone_step_s = 0;   ///< on the cluster's first nodes, nothing beside it
   double placed_step_s = 0;  ///< on its own nodes, nothing beside it
   double step_s = 0;         ///< there, beside the others
+  /// The same where links are not followed: each shared by all jobs; else as `step_s`.
+  double most_step_s = 0;
   double mean_w = 0, peak_w = 0;
   std::vector<TierUse> tiers = {};  ///< those that its traffic leaves upward
   double slower() const { return step_s / alone_step_s - 1; }
@@ -56,6 +58,7 @@ struct Together {
   int64_t cluster_nodes = 0;      ///< 0: as many as jobs ask for
   std::string placement;          ///< "packed", "interleaved", "given"
   bool meets_on_switches = true;  ///< false: a network whose links between nodes are not followed
+  bool own_circuits = false;      ///< every job has links that it alone sends over
   std::vector<JobBeside> jobs = {};
   bool has_power = true;  ///< mean, peaks and feed mean something
   double mean_w = 0;

@@ -9,25 +9,29 @@
 namespace ergometer::together {
 namespace {
 
-/// Data parallelism on a pod whose leaves join four nodes and pass a fourth of it on. `planes`:
-/// more keys of its fabric.
-NamedJob job_on_pod(const std::string& name, const std::string& gpus,
-                    const std::string& planes = "") {
+/// Data parallelism over nodes that this fabric joins.
+NamedJob job_on(const std::string& fabric, const std::string& name, const std::string& gpus,
+                const std::string& sequences = "64") {
   spec::Settings settings;
   const auto set = [&](const char* setting, const std::string& value) {
     settings.set(setting, value, {"test", setting});
   };
   set("model", "gpt2");
-  set("cluster",
-      std::string(
-          "{extends: hgx-h100, name: pod, fabric: {kind: fat-tree, collectives: ib-400g, ") +
-          "tiers: [{name: leaf, nodes_below: 4, oversubscription: 4}, {name: spine, nodes_below: "
-          "0, "
-          "oversubscription: 1}]" +
-          planes + "}}");
+  set("cluster", "{extends: hgx-h100, name: pod, fabric: {collectives: ib-400g, " + fabric + "}}");
   set("gpus", gpus);
-  set("global_batch_size", "64");
+  set("global_batch_size", sequences);
   return {name, base::value_of(spec::resolve(settings))};
+}
+
+/// On a pod whose leaves join four nodes and pass a fourth of it on. `planes`: more keys of its
+/// fabric.
+NamedJob job_on_pod(const std::string& name, const std::string& gpus,
+                    const std::string& planes = "") {
+  return job_on(
+      "kind: fat-tree, tiers: [{name: leaf, nodes_below: 4, oversubscription: 4}, "
+      "{name: spine, nodes_below: 0, oversubscription: 1}]" +
+          planes,
+      name, gpus);
 }
 
 TEST(Together, JobsThatShareNothingLoseNothing) {
@@ -74,6 +78,35 @@ TEST(Together, APlaneThatIsDownTakesItsPartOfCardsAndLinks) {
   EXPECT_NEAR(all.load, 1.125, 1e-9);
   EXPECT_NEAR(down.load, 1.125, 1e-9);
   EXPECT_NEAR(down.busy_s, 4.0 / 3 * all.busy_s, 1e-6 * all.busy_s);
+}
+
+// A ring over 16 nodes, 127 / 8 / 15 = 1.058 nodes from one to the next: leaves of four pass an
+// eighth on and hold it up 8 x 1.058 / 4 = 2.12 times, pods of eight a fourth of that and 32
+// x 1.058 / 8 = 4.23 times. What climbs a leaf for a pod to hold up fills half of its links, and
+// twice those of the pod.
+TEST(Together, OfAnUpperTierOnlyWhatClimbsIsAsked) {
+  const NamedJob job = job_on(
+      "kind: fat-tree, tiers: [{name: leaf, nodes_below: 4, oversubscription: 8}, {name: "
+      "pod, nodes_below: 8, oversubscription: 4}, {name: spine, nodes_below: 0, "
+      "oversubscription: 1}]",
+      "a", "128", "128");
+  const std::vector<TierUse> tiers =
+      base::value_of(play_together({job, {"b", job.job}}, {})).jobs[0].tiers;
+  ASSERT_EQ(tiers.size(), 2U);
+  EXPECT_NEAR(tiers[0].load, 0.5, 1e-9);
+  EXPECT_NEAR(tiers[1].load, 2, 1e-9);
+}
+
+// No tree of switches: which links jobs share is not known, and at most all of them are.
+TEST(Together, StepsOnATorusHaveAnUpperEnd) {
+  const NamedJob job = job_on("kind: torus, dims: [4, 4], link_bandwidth: 100 Gb/s", "a", "64");
+  const Together of = base::value_of(play_together({job, {"b", job.job}}, {}));
+  EXPECT_FALSE(of.meets_on_switches);
+  EXPECT_EQ(of.jobs[0].step_s, of.jobs[0].alone_step_s);
+  EXPECT_GT(of.jobs[0].most_step_s, 1.05 * of.jobs[0].step_s);
+  const NamedJob light = job_on("kind: optical, degree: 4, link_bandwidth: 100 Gb/s", "a", "64");
+  EXPECT_EQ(base::value_of(play_together({light, {"b", light.job}}, {})).jobs[0].most_step_s,
+            base::value_of(play_together({light, {"b", light.job}}, {})).jobs[0].step_s);
 }
 
 TEST(Together, JobsOfOneNameOfClusterAreOnOne) {

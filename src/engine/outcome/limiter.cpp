@@ -41,7 +41,7 @@ struct Work {
   double matrix_s = 0, memory_s = 0, recompute_s = 0;
   double reading_s = 0;    ///< of the matrix work, what waits for the memory
   double allocator_s = 0;  ///< waits for memory
-  double circuits_s = 0;   ///< waits for circuits
+  double circuits_s = 0;   ///< waits for circuits of the compute stream
 };
 
 /// Of the ranks whose prices a role's are, those on its slowest nodes.
@@ -83,7 +83,8 @@ Work work_of(const EngineInput& input) {
                              (price.fixed_s + longer * price.clocked_s);
       if (op.pass == workload::Pass::kOptimizer) {
         if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
-        if (op.name == plan::kReconfiguration) work.circuits_s += seconds;
+        if (op.name == plan::kReconfiguration && it.stream == workload::Stream::kCompute)
+          work.circuits_s += seconds;
         continue;
       }
       if (op.pass == workload::Pass::kRecompute)
@@ -432,7 +433,9 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
       simple(work.allocator_s, step_s, "the memory allocator",
              "memory is so full that blocks are handed back to the driver and asked for again"),
       simple(work.circuits_s, step_s, "the making of circuits",
-             "every step waits for its own (reconfigure: step)"),
+             input.job.cluster.fabric.topology.circuits.when == spec::Reconfigure::kPhase
+                 ? "phases of the step wait for theirs (reconfigure: phase)"
+                 : "every step waits for its own (reconfigure: step)"),
       simple(parts.optimizer - work.allocator_s - work.circuits_s, step_s, "the optimizer",
              "its states are read and written once a step"),
   };

@@ -163,7 +163,9 @@ class FabricUse {
       const double bytes = sent.nic_bytes * ranks_on_node_ * link->bytes;
       use.load.add(bytes, times, seconds);
       // Stages send forth over one direction of a link, and back over the other.
-      if (it.group != workload::GroupKind::kPipeline) continue;
+      if (it.group != workload::GroupKind::kPipeline ||
+          cost::is_one_ring(input_.job, input_.plan.placements[role][op], use.dimension->name))
+        continue;
       (it.pass == workload::Pass::kForward ? use.forth_bytes : use.back_bytes) += bytes * times;
     }
   }
@@ -277,10 +279,13 @@ class PcieUse {
   Fullest uplink_{"uplink"}, socket_{"socket"};
 };
 
-/// How far cards' ports to their planes hold a message up, at least 1.
-double held_up_at_ports(const plan::FabricLoad& load) {
-  const auto ports = std::ranges::find(load.links, plan::kPlane, &plan::LinkLoad::link);
-  return ports == load.links.end() ? 1 : std::max(1.0, ports->slowdown);
+/// How far all other links hold a message up, at least 1: cards' ports to their planes and the
+/// other tiers. So much less than at the cards' line rate climbs the one.
+double held_up_elsewhere(const plan::FabricLoad& load, const plan::LinkLoad& one) {
+  double slowdown = 1;
+  for (const plan::LinkLoad& link : load.links)
+    if (&link != &one) slowdown = std::max(slowdown, link.slowdown);
+  return slowdown;
 }
 
 /// Adds a role's sends above a tier: their time, and their load times that time. `s_per_byte`: of a
@@ -296,7 +301,7 @@ void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, Up
     const double seconds = cost::traffic(input.plan.operators[op], where).nic_bytes * times[op] *
                            s_per_byte * load.slowdown();
     use.busy_s += seconds;
-    use.load += seconds * link->slowdown / held_up_at_ports(load);
+    use.load += seconds * link->slowdown / held_up_elsewhere(load, *link);
   }
 }
 

@@ -19,8 +19,9 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s);
 struct UplinkUse {
   std::string_view tier;  ///< its name, the fabric's
   double busy_s = 0;      ///< of a step, that bytes of the busiest node take on their way
-  /// What its nodes send up meanwhile at the cards' line rate, or at what one of several planes has
-  /// of it, over what the links carry; above 1 the links hold the cards up.
+  /// What its nodes send up meanwhile over what the links carry: at the cards' line rate, or at
+  /// what one of several planes or another tier's links leave of it; above 1 these links hold it
+  /// up.
   double load = 0;
 };
 

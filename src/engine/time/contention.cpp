@@ -17,14 +17,27 @@
 // demand is taken over its whole duration, latency included, so that a latency-bound collective
 // asks for little. Of a node's PCIe tree the fullest link of each collective counts as one that
 // they share.
+//
+// Links between switches, or of the nodes of a torus and circuits, are shared like cards, where one
+// collective or another fills them more than the cards (plan/network/fabric_load.cpp): of link l a
+// collective asks (its rate / the cards' rate) x (how far l holds the cards up). Its neighbours do
+// the same at the same time, as that price has it; of other stages nothing is seen. Where there is
+// no tree of switches stages send forth over one direction of a link and back over the other.
+// Worked: two that send through uplinks four times oversubscribed at a quarter of the cards' rate
+// each fill these alone, and take twice as long together.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
+#include "cost/network_load.h"
 #include "cost/pcie_groups.h"
 #include "engine/time/compile.h"
 #include "engine/time/fair_share.h"
@@ -43,9 +56,13 @@ constexpr int kUndampedStretches = 3;  ///< then the mean of old and new, lest t
 constexpr double kSettled = 1e-3;      ///< largest relative change of a stretch that counts as none
 /// The same of the step: what single instructions meet may go on changing places without an end.
 constexpr double kSettledStep = 2e-4;
-enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kPcieOut, kPcieIn, kLinks };
+/// Two of every kind, one a direction; behind them those of the network.
+enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kPcieOut, kPcieIn, kNodeLinks };
+constexpr size_t kMostLines = 8;
+constexpr size_t kLinks = kNodeLinks + 2 * kMostLines;
 
-/// What a collective asks of the rank's links when it is alone, bytes/s.
+/// What a collective asks of the rank's links when it is alone, bytes/s; of the network's share of
+/// their time.
 using Demand = std::array<double, kLinks>;
 
 /// An instruction while it is at work (not while it waits for others).
@@ -58,9 +75,10 @@ struct Activity {
   double begin_s = 0, end_s = 0;
   double work_s = 0;  ///< done at the rates found
 
-  double bytes_per_s(size_t link) const {
-    const bool out = link == kIntraOut || link == kNicOut || link == kPcieOut;
-    return !communication || !(out ? sends : receives) ? 0 : (*demand)[link];
+  /// `ends`: of the links before, one direction is for what is sent and one for what is received.
+  double bytes_per_s(size_t link, size_t ends) const {
+    const bool out = link % 2 == 0;
+    return !communication || (link < ends && !(out ? sends : receives)) ? 0 : (*demand)[link];
   }
 };
 
@@ -71,14 +89,76 @@ struct Lane {
 };
 using Lanes = std::array<Lane, workload::kStreamCount>;
 
-/// What a GPU's links carry, bytes/s; of the fullest link of the node's PCIe tree all of its time.
+/// What a GPU's links carry, bytes/s; of the fullest link of the node's PCIe tree, and of the
+/// network's links, all of their time.
 Demand capacity_of(const spec::Node& node) {
   const double nics =
       std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
                       [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
   const double nic = node.gpus > 0 ? nics / node.gpus : 0;
-  return {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic, 1, 1};
+  Demand capacity;
+  capacity.fill(1);
+  capacity[kIntraOut] = capacity[kIntraIn] = node.intra_bytes_per_s;
+  capacity[kNicOut] = capacity[kNicIn] = nic;
+  return capacity;
 }
+
+/// The links of a job's network that hold cards up, and what collectives put on them.
+class NetworkLines {
+ public:
+  NetworkLines(const spec::Job& job, const plan::Plan& plan) : job_(job), plan_(plan) {
+    const std::vector<spec::FabricTier>& tiers = job.cluster.fabric.tiers;
+    is_tree_ = spec::has_tiers(job.cluster.fabric.kind);
+    const auto narrows = [](const spec::FabricTier& tier) { return tier.oversubscription > 1; };
+    if (is_tree_ && std::ranges::none_of(tiers, narrows)) return;
+    known_.resize(plan.roles.size());
+    for (size_t role = 0; role < plan.roles.size(); ++role)
+      for (size_t op = 0; op < plan.operators.size(); ++op)
+        for (const plan::LinkLoad& link : load(role, op).links)
+          if (link.slowdown > 1 && link.link != plan::kPlane && names_.size() < kMostLines &&
+              !base::contains(names_, link.link))
+            names_.push_back(link.link);
+  }
+
+  size_t count() const { return names_.size(); }
+  /// Whether ends send over one direction of a line and receive over the other.
+  bool is_tree() const { return is_tree_; }
+
+  /// Adds what an operator asks that uses `cards` of its cards' rate.
+  void add(size_t role, size_t op, double cards, Demand& demand) {
+    if (names_.empty()) return;
+    const plan::GroupPlacement& where = plan_.placements[role][op];
+    for (const plan::LinkLoad& link : load(role, op).links) {
+      const auto line = static_cast<size_t>(std::ranges::find(names_, link.link) - names_.begin());
+      if (line == names_.size()) continue;
+      const bool both =
+          is_tree_ || where.way == plan::Way::kBoth || cost::is_one_ring(job_, where, link.link);
+      const double share = std::min(1.0, cards * link.slowdown);
+      if (both || where.way == plan::Way::kForth) demand[kNodeLinks + 2 * line] = share;
+      if (both || where.way == plan::Way::kBack) demand[kNodeLinks + 2 * line + 1] = share;
+    }
+  }
+
+ private:
+  /// Groups of a kind lie alike for all of a role's operators of one pattern.
+  const plan::FabricLoad& load(size_t role, size_t number) {
+    static const plan::FabricLoad kNone;
+    const Operator& op = plan_.operators[number];
+    const plan::GroupPlacement& where = plan_.placements[role][number];
+    if (op.kind != workload::OperatorKind::kCollective || where.nodes <= 1) return kNone;
+    const auto [entry, is_new] = known_[role].try_emplace(
+        {op.group, cost::pattern_of(op), where.way, where.circuits_onward});
+    if (is_new) entry->second = cost::network_load(job_, op, where);
+    return entry->second;
+  }
+
+  const spec::Job& job_;
+  const plan::Plan& plan_;
+  bool is_tree_ = true;
+  std::vector<std::string> names_;
+  using Key = std::tuple<workload::GroupKind, plan::Pattern, plan::Way, int64_t>;
+  std::vector<std::map<Key, plan::FabricLoad>> known_;  ///< by role
+};
 using Durations = std::vector<std::vector<double>>;
 
 bool is_beside(const Instruction& it) { return it.stream != workload::Stream::kCompute; }
@@ -92,6 +172,9 @@ class Contention {
              const cost::CostTable& costs)
       : job_(job), plan_(plan), models_(models), costs_(costs), slowdowns_(models.size()) {
     if (!spec::is_mixed(job.cluster)) pcie_ = cost::PcieGroups::make(job);
+    NetworkLines lines(job, plan);
+    links_ = kNodeLinks + 2 * lines.count();
+    ends_ = lines.is_tree() ? links_ : kNodeLinks;
     for (size_t group = 0; group < spec::group_count(job.cluster); ++group)
       capacities_.push_back(capacity_of(spec::node_of_group(job.cluster, group)));
     for (size_t role = 0; role < plan.roles.size(); ++role) {
@@ -101,7 +184,7 @@ class Contention {
       for (size_t i = 0; i < plan.roles[role].program.size(); ++i)
         if (launches(plan.roles[role].program[i].kind)) launched.push_back(i);
       for (size_t number = 0; number < plan.operators.size(); ++number)
-        demands_[role].push_back(demand(role, number));
+        demands_[role].push_back(demand(role, number, lines));
     }
   }
 
@@ -135,7 +218,7 @@ class Contention {
     return costs_.slowest_group.empty() ? 0 : costs_.slowest_group[role];
   }
   Stretch all_ones() const;
-  Demand demand(size_t role, size_t number) const;
+  Demand demand(size_t role, size_t number, NetworkLines& lines) const;
   void run(const Stretch& stretch);
   double end_s() const;
   void look_at(Stretch& found);
@@ -158,6 +241,8 @@ class Contention {
   const cost::CostTable& costs_;
   std::shared_ptr<const cost::PcieGroups> pcie_;  ///< null: the nodes say no tree
   std::vector<Demand> capacities_;                ///< by group of nodes
+  size_t links_ = kNodeLinks;                     ///< those of kLinks that there are
+  size_t ends_ = kNodeLinks;                      ///< Activity::bytes_per_s
   size_t group_ = 0;                              ///< of the role at hand
   std::vector<std::vector<Demand>> demands_;      ///< [role][operator]
   std::vector<std::vector<size_t>> launched_;     ///< by role: the instructions that take time
@@ -180,7 +265,7 @@ Stretch Contention::all_ones() const {
   return stretch;
 }
 
-Demand Contention::demand(size_t role, size_t number) const {
+Demand Contention::demand(size_t role, size_t number, NetworkLines& lines) const {
   const Operator& it = plan_.operators[number];
   const double alone_s = costs_.prices[role][number].seconds();
   if (it.kind != workload::OperatorKind::kCollective || alone_s <= 0) return {};
@@ -192,7 +277,10 @@ Demand Contention::demand(size_t role, size_t number) const {
   if (pcie_ != nullptr && pcie_->carries(plan_.placements[role][number]))
     pcie =
         std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * pcie_->s_per_byte(it) / alone_s);
-  return {intra, intra, nic, nic, pcie, pcie};
+  Demand demand{intra, intra, nic, nic, pcie, pcie};
+  if (capacity[kNicOut] > 0)
+    lines.add(role, number, traffic.nic_bytes / alone_s / capacity[kNicOut], demand);
+  return demand;
 }
 
 void Contention::run(const Stretch& stretch) {
@@ -350,13 +438,13 @@ double Contention::communication_rate(const Activity& collective,
 /// What of its demand a collective gets, on the link where it gets least.
 double Contention::link_share(const Activity& collective, std::span<Activity* const> active) const {
   double share = 1;
-  for (size_t link = 0; link < kLinks; ++link) {
-    const double own = collective.bytes_per_s(link);
+  for (size_t link = 0; link < links_; ++link) {
+    const double own = collective.bytes_per_s(link, ends_);
     if (own <= 0 || capacities_[group_][link] <= 0) continue;
     std::array<double, workload::kStreamCount> demands{};
     size_t count = 0;
     for (const Activity* it : active)
-      if (it->bytes_per_s(link) > 0) demands[count++] = it->bytes_per_s(link);
+      if (it->bytes_per_s(link, ends_) > 0) demands[count++] = it->bytes_per_s(link, ends_);
     if (count < 2) continue;  // alone on this link: its price knows the link
     share = std::min(
         share, fair_share(own, std::span(demands).first(count), capacities_[group_][link]) / own);

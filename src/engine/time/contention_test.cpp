@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "base/test_support.h"
 #include "engine/time/fair_share.h"
@@ -58,6 +59,8 @@ struct Contended : testing::Test {
   spec::Job job = job_of_sixteen();
   Result<cost::CostModel> model = cost::CostModel::make(job);
   TestPlan test{8, 1, 2, 1};
+  int64_t tiers = 1;            ///< that collectives climb
+  std::vector<plan::Way> ways;  ///< of the collectives, in order; none: both
 
   /// A collective over the network that asks for `rate` bytes/s of each rank's card for `seconds`.
   int32_t network(GroupKind group, double rate, double seconds) {
@@ -70,7 +73,10 @@ struct Contended : testing::Test {
     for (const workload::Operator& op : test.plan.operators) {
       plan::GroupPlacement where;
       if (op.kind == workload::OperatorKind::kCollective)
-        where = {.size = 2, .nodes = 2, .ranks_per_node = 1, .nic_bytes_per_s = 50e9, .tiers = 1};
+        where = {
+            .size = 2, .nodes = 2, .ranks_per_node = 1, .nic_bytes_per_s = 50e9, .tiers = tiers};
+      if (const size_t number = test.plan.placements[0].size(); number < ways.size())
+        where.way = ways[number];
       test.plan.placements[0].push_back(where);
     }
     return settle_contention(job, test.plan, *model, test.costs);
@@ -95,6 +101,49 @@ TEST_F(Contended, TwoCollectivesShareTheCard) {
   ASSERT_EQ(stretch.size(), 1u);
   EXPECT_NEAR(stretch[0][0], 2.0f, 0.01);
   EXPECT_NEAR(stretch[0][1], 4.0f / 3, 0.01);
+}
+
+// Uplinks four times oversubscribed leave each a quarter of the card alone. Together they have half
+// of that each, as where they share the card; at a tenth of the card's rate each both are served.
+TEST_F(Contended, TwoCollectivesShareTheUplinks) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  job.cluster.fabric.tiers = {{"leaf", 1, 4}, {"spine", 0, 1}};
+  tiers = 2;
+  const double card = job.cluster.node.nics.front().bytes_per_s;
+  test.collective(0, network(GroupKind::kData, card / 4, 1), Stream::kData);
+  test.collective(0, network(GroupKind::kShard, card / 4, 3), Stream::kExpert);
+  const Stretch stretch = settle();
+  EXPECT_NEAR(stretch[0][0], 2.0f, 0.01);
+  EXPECT_NEAR(stretch[0][1], 4.0f / 3, 0.01);
+}
+
+TEST_F(Contended, UplinksCarryWhatBothAskOfThem) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  job.cluster.fabric.tiers = {{"leaf", 1, 4}, {"spine", 0, 1}};
+  tiers = 2;
+  const double card = job.cluster.node.nics.front().bytes_per_s;
+  test.collective(0, network(GroupKind::kData, card / 10, 1), Stream::kData);
+  test.collective(0, network(GroupKind::kShard, card / 10, 3), Stream::kExpert);
+  const Stretch stretch = settle();
+  EXPECT_EQ(stretch[0][0], 1.0f);
+  EXPECT_EQ(stretch[0][1], 1.0f);
+}
+
+// Along one line of a torus what goes to the next stage and what comes back have a direction each;
+// a ring's bytes go both ways and share either.
+TEST_F(Contended, StagesSendForthAndBackOverTwoDirections) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const double card = job.cluster.node.nics.front().bytes_per_s;
+  job.cluster.fabric.kind = spec::FabricKind::kTorus;
+  job.cluster.fabric.topology.dimensions = {{"x", 2, 1, 1, 8 * card / 4}};
+  job.cluster.fabric.tiers = {{"node", 1, 1}, {"x", 2, 1}};
+  tiers = 2;
+  test.collective(0, network(GroupKind::kData, card / 4, 1), Stream::kPipelineForward);
+  test.collective(0, network(GroupKind::kShard, card / 4, 3), Stream::kPipelineBackward);
+  ways = {plan::Way::kForth, plan::Way::kBack};
+  EXPECT_EQ(settle()[0][0], 1.0f);
+  ways = {plan::Way::kForth, plan::Way::kBoth};
+  EXPECT_NEAR(settle()[0][0], 2.0f, 0.01);
 }
 
 // A kernel of 1 s runs wholly beside a long exchange: it takes the model's slowdown. One of the

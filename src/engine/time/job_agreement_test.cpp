@@ -100,7 +100,8 @@ void lay_on_network(Random& random, spec::FabricKind kind, spec::Job& job) {
   if (kind == kOptical)
     fabric.topology.circuits = {
         random.of<int64_t>({1, 2, 3, 4, 8}), random.real(5e9, 50e9),
-        random.of<spec::Reconfigure>({spec::Reconfigure::kJob, spec::Reconfigure::kStep}),
+        random.of<spec::Reconfigure>(
+            {spec::Reconfigure::kJob, spec::Reconfigure::kStep, spec::Reconfigure::kPhase}),
         random.of<double>({0, 1e-3})};
   if (has_tiers(kind) || kind == kOptical) return;
   int64_t step = kind == kTorus ? 1 : random.of<int64_t>({1, 2, 4});

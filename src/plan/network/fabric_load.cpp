@@ -88,7 +88,7 @@ class Load {
  public:
   Load(const spec::Cluster& cluster, const FabricGroup& group)
       : fabric_(cluster.fabric),
-        lines_(spec::dimensions_of(cluster.fabric, group.nodes, group.stages)),
+        lines_(spec::dimensions_of(cluster.fabric, group.nodes, group.stages, group.onward)),
         group_(group),
         node_bytes_per_s_(
             base::sum(cluster.node.nics, [](const spec::Nic& nic) { return nic.bytes_per_s; })) {}
@@ -168,12 +168,13 @@ class Load {
       const int64_t to = (members_on * apart % line.size + line.size) % line.size;
       bytes[static_cast<size_t>(to)] += share;
     };
-    if (pattern == Pattern::kSend) {  // forward, or back
+    if (pattern == Pattern::kSend) {
       const auto way = [&](int64_t members_on) {
         std::ranges::fill(bytes, 0);
         send(members_on, 1);
         return circuits.carry(bytes);
       };
+      if (group_.way != Way::kBoth) return way(group_.way == Way::kForth ? 1 : -1);
       const Circulant::Carried there = way(1), back = way(-1);
       return {std::max(there.bytes, back.bytes), std::max(there.hops, back.hops)};
     }

@@ -13,12 +13,18 @@ namespace ergometer::plan {
 /// to everybody, everybody to the one a stage further.
 enum class Pattern { kRing, kTree, kAllToAll, kSend };
 
+/// Which way messages between stages go over circuits: to stages of higher numbers, of lower ones,
+/// or both, of which the worse counts.
+enum class Way { kBoth, kForth, kBack };
+
 /// A group's nodes on the fabric: `members` of them, `stride` nodes apart. The nodes between them
 /// belong to groups alike, which communicate at the same time.
 struct FabricGroup {
   double members = 1, stride = 1;
   int64_t tiers = 0;              ///< switch tiers that its traffic climbs, counted from 1
   int64_t nodes = 1, stages = 1;  ///< of the job, to which circuits are fitted
+  int64_t onward = -1;   ///< of a node's circuits, those between stages; spec/job/circuits.h
+  Way way = Way::kBoth;  ///< of what is sent over circuits
   /// Messages that leave through one card at a time where not all its channels carry one
   /// collective: in an exchange `flows`, to all others outside the domain from all GPUs of the
   /// card; to the next stage or member one from each of these, `senders`.

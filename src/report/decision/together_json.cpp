@@ -27,6 +27,7 @@ void write_jobs_beside(JsonWriter& json, const Together& of) {
     json.member("alone_step_time_s", job.alone_step_s);
     json.member("placed_step_time_s", job.placed_step_s);
     json.member("step_time_s", job.step_s).member("slower_pct", 100 * job.slower());
+    if (!of.meets_on_switches) json.member("step_time_s_high", job.most_step_s);
     const together::TierUse* by = job.slowed_by();
     json.known("slowed_by", by == nullptr ? "" : by->tier);
     if (of.has_power) json.member("mean_w", job.mean_w).member("peak_w", job.peak_w);

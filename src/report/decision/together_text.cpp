@@ -61,11 +61,22 @@ std::string reasons(const JobBeside& job, const Together& of) {
                     std::max(1.0, by->load));
 }
 
+/// How much longer jobs may take on a network whose links are not followed.
+std::string unknown_sharing(const Together& of) {
+  std::vector<std::string> most;
+  for (const JobBeside& job : of.jobs)
+    most.push_back(fmt::format("{} takes {} to {}", job.name, base::format_seconds(job.step_s),
+                               base::format_seconds(job.most_step_s)));
+  return beside_fact("Network",
+                     "no tree of switches: which links jobs share is not known. From "
+                     "none to all of them shared by all jobs, " +
+                         base::listed(most));
+}
+
 std::string all_reasons(const Together& of) {
-  if (!of.meets_on_switches)
-    return beside_fact("Network",
-                       "no tree of switches: jobs that lie one behind the other are taken to "
-                       "share no link, which detours of adaptive routing may do");
+  if (!of.meets_on_switches) return unknown_sharing(of);
+  if (of.own_circuits)
+    return beside_fact("Network", "every job has circuits of its own, and no other on its links");
   std::string text;
   for (const JobBeside& job : of.jobs)
     if (const std::string why = reasons(job, of); !why.empty())

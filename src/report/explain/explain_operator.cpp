@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cost/cost.h"
 #include "plan/plan.h"
+#include "plan/step_end.h"
 #include "report/explain/explain.h"
 #include "report/explain/explain_price.h"
 #include "spec/job/matrix_peak.h"
@@ -19,6 +20,12 @@ namespace ergometer::report {
 namespace {
 
 using workload::Operator;
+
+/// Whose circuits are waited for.
+std::string_view phase_of(const Operator& op) {
+  if (op.name != plan::kReconfiguration || op.module == workload::Module::kOptimizer) return "";
+  return op.module == workload::Module::kPipeline ? " of the passes" : " of the step's end";
+}
 
 std::string pass_word(workload::Pass pass) {
   switch (pass) {
@@ -34,14 +41,15 @@ std::string pass_word(workload::Pass pass) {
 Explanation explain_one(const spec::Job& job, const Operator& op, const plan::GroupPlacement& where,
                         const cost::CostModel& model, bool with_parameters) {
   Explanation node = explain_price(job, op, where, model, with_parameters);
-  node.name = fmt::format("{}, {}", op.name, pass_word(op.pass));
+  node.name = fmt::format("{}{}, {}", op.name, phase_of(op), pass_word(op.pass));
   return node;
 }
 
-/// Two operators alike in everything that is shown are told once.
+/// Two operators alike in everything that is shown are told once; a wait shows what it is for.
 std::string signature(const Operator& op) {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", op.name, static_cast<int>(op.pass), op.m, op.n,
-                     op.k, op.groups, op.flops, op.bytes, op.comm_bytes);
+  const int waits_for = op.host_wait_s > 0 ? static_cast<int>(op.module) : 0;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", op.name, static_cast<int>(op.pass), waits_for,
+                     op.m, op.n, op.k, op.groups, op.flops, op.bytes, op.comm_bytes);
 }
 
 struct Total {
@@ -106,8 +114,9 @@ Result<Explanation> explain_operator(const spec::Job& job, const std::string& na
   std::ranges::stable_sort(
       chosen, [&](size_t a, size_t b) { return plan.operators[a].pass < plan.operators[b].pass; });
   for (const size_t i : chosen)
-    root.inputs.push_back(explain_one(job, plan.operators[i], plan.placements.front()[i], model,
-                                      root.inputs.empty()));
+    root.inputs.push_back(
+        explain_one(job, plan.operators[i], plan.placements.front()[i], model,
+                    root.inputs.empty() || plan.operators[i].name == plan::kReconfiguration));
   if (!root.inputs.empty()) return root;
   return input_error("--explain op:{}: this job has no such operator; it has {}{}", name,
                      fmt::join(names, ", "), base::did_you_mean(name, names));

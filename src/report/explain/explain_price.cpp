@@ -127,7 +127,13 @@ class PriceNode {
       return parameter(job_.cluster.node.parameters, "host.link_share", "in the node: ");
     }
     if (op_.name == plan::kReconfiguration) {
-      node_.formula = "reconfiguration_time of the fabric";
+      node_.formula = op_.module == workload::Module::kPipeline
+                          ? "reconfiguration_time of the fabric, for the circuits of the passes; "
+                            "hidden until a stage first sends"
+                      : op_.module == workload::Module::kData
+                          ? "reconfiguration_time of the fabric, for the circuits of the step's "
+                            "end, when the stage's last transfer is done"
+                          : "reconfiguration_time of the fabric";
       return parameter(job_.cluster.fabric.parameters, "circuits.reconfiguration_time",
                        "between nodes: ");
     }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/collection.h"
@@ -68,6 +70,20 @@ void write_model(JsonWriter& json, const spec::Model& model) {
   json.end_object();
 }
 
+/// What a network's links join, in which phase of a step where circuits change within it.
+std::vector<std::pair<std::string_view, spec::Dimension>> phased_dimensions(const spec::Job& job) {
+  const spec::CircuitPhases phases = spec::circuit_phases(job);
+  std::vector<std::pair<std::string_view, spec::Dimension>> rows;
+  const auto add = [&](std::string_view phase, int64_t onward) {
+    for (spec::Dimension& it :
+         spec::dimensions_of(job.cluster.fabric, job.nodes(), job.parallelism.pp, onward))
+      rows.emplace_back(phase, std::move(it));
+  };
+  add(phases.change() ? "passes" : "", phases.passes);
+  if (phases.change()) add("end", phases.end);
+  return rows;
+}
+
 /// How a network without a tree of switches is wired, or into which planes one with is divided.
 void write_topology(JsonWriter& json, const spec::Job& job) {
   const spec::Fabric& fabric = job.cluster.fabric;
@@ -89,10 +105,12 @@ void write_topology(JsonWriter& json, const spec::Job& job) {
     json.member("wraparound", fabric.topology.wraparound);
   else
     json.member("routing", spec::to_word(fabric.topology.routing));
-  json.rows("dimensions", spec::dimensions_of(job), [&](const spec::Dimension& it) {
+  json.rows("dimensions", phased_dimensions(job), [&](const auto& row) {
+    const auto& [phase, it] = row;
     json.member("name", it.name).member("size", it.size).member("nodes", it.unit);
     if (optical) json.member("links", it.links);
     json.member("link_bytes_per_s", it.link_bytes_per_s);
+    if (!phase.empty()) json.member("phase", phase);
   });
 }
 

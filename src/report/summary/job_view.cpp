@@ -97,12 +97,15 @@ std::string planes_text(const Json& cluster) {
                      truth(cluster, "spray") ? "is cut over all that are up" : "has one of them");
 }
 
-/// "dragonfly: local 32, global 74, adaptive routing", "optical: ring 16 by 2 links, ...".
+/// "dragonfly: local 32, global 74, adaptive routing", "optical: ring 16 by 2 links, ...",
+/// "optical: in passes stage 4 by 4 links, at the end ring 16 by 3 links, ...".
 std::string wiring_text(const Json& cluster) {
-  std::string sizes;
+  std::string sizes, phase;
   for (const Json& it : member(cluster, "dimensions")) {
-    sizes +=
-        fmt::format("{}{} {}", sizes.empty() ? "" : ", ", text(it, "name"), integer(it, "size"));
+    sizes += sizes.empty() ? "" : ", ";
+    if (const std::string here = text(it, "phase"); here != phase)
+      sizes += (phase = here) == "passes" ? "in passes " : "at the step's end ";
+    sizes += fmt::format("{} {}", text(it, "name"), integer(it, "size"));
     if (const int64_t links = integer(it, "links"); links > 0)
       sizes += fmt::format(" by {} link{}", links, links == 1 ? "" : "s");
   }

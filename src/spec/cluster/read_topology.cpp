@@ -65,7 +65,7 @@ void read_circuits(YamlMap& map, double link_bytes_per_s, Fabric& fabric) {
   circuits.link_bytes_per_s = link_bytes_per_s;
   circuits.when = static_cast<Reconfigure>(
       map.choice("reconfigure", base::split(words_of(Reconfigure{}), '|'), 0));
-  if (circuits.when == Reconfigure::kStep) map.require("reconfiguration_time");
+  if (circuits.when != Reconfigure::kJob) map.require("reconfiguration_time");
   if (!map.has("reconfiguration_time") || map.error()) return;
   const base::Parameter time =
       map.parameter("reconfiguration_time", "s", 0, kLongestReconfiguration);

@@ -56,7 +56,7 @@ constexpr std::string_view words_of(FabricKind) {
   return "rail-optimized|fat-tree|single-switch|rail-only|dragonfly|torus|hyperx|optical";
 }
 constexpr std::string_view words_of(Routing) { return "minimal|adaptive"; }
-constexpr std::string_view words_of(Reconfigure) { return "job|step"; }
+constexpr std::string_view words_of(Reconfigure) { return "job|step|phase"; }
 constexpr std::string_view words_of(Sensor) { return "nvml|none"; }
 
 template <class Choice>

@@ -10,9 +10,9 @@ namespace ergometer::spec {
 /// one where the shortest is full (Valiant's, as UGAL and Slingshot choose them).
 enum class Routing { kMinimal, kAdaptive };
 
-/// When an optical network's circuits are made: once for the job, or anew before every step, which
-/// waits for them.
-enum class Reconfigure { kJob, kStep };
+/// When an optical network's circuits are made: once for the job; anew before every step, which
+/// waits for them; or within a step too, for each of its phases (circuits.h).
+enum class Reconfigure { kJob, kStep, kPhase };
 
 /// One level of a network whose switches (or nodes) are joined to each other, not by switches above
 /// them. Node n has the coordinate n / step % size.

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "spec/job/circuits.h"
+#include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/resolve/resolve.h"
 #include "spec/settings/setting_names.h"
@@ -89,13 +91,22 @@ void note_top_tier(SettingReader& read, const Job& job) {
                           tiers.back().oversubscription, tiers.back().name, job.cluster.name));
 }
 
-/// Only steps of training wait for circuits (plan/step_end.cpp).
+/// Only steps of training wait for circuits (plan/step_end.cpp), and not all have phases that
+/// differ.
 void note_circuits(SettingReader& read, const Job& job) {
-  if (job.cluster.fabric.topology.circuits.when != Reconfigure::kStep || job.trains()) return;
-  if (job.nodes() > 1)
+  const Reconfigure when = job.cluster.fabric.topology.circuits.when;
+  if (when == Reconfigure::kJob || job.nodes() == 1) return;
+  if (!job.trains())
+    return read.adjust("cluster",
+                       fmt::format("reconfigure: {} of {} has no effect on a job that does not "
+                                   "train: its circuits are made once, before it starts",
+                                   to_word(when), job.cluster.name));
+  if (when == Reconfigure::kPhase && !circuit_phases(job).change())
     read.adjust("cluster",
-                fmt::format("reconfigure: step of {} has no effect on a job that does not train: "
-                            "its circuits are made once, before it starts",
+                fmt::format("reconfigure: phase of {} has no effect on this job, whose circuits "
+                            "are made once: they change where pipeline stages are several whole "
+                            "nodes each and, behind the passes, reduce gradients or gather "
+                            "parameters over other links than the passes use",
                             job.cluster.name));
 }
 
