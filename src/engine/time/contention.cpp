@@ -2,7 +2,8 @@
 //
 // On a rank, at most one instruction of every stream is at work at a time. Over every interval in
 // which the same ones are at work, each proceeds at a rate <= 1:
-//   a copy to or from the host:   1: it has engines and a link of its own;
+//   a copy to or from the host:   its share of the node's PCIe links: all of it where the node says
+//   no tree;
 //   a kernel beside collectives:  1 / (1 + sum over them of (compute_slowdown - 1)), divided by the
 //   number of
 //                                 kernels that share the GPU at that moment;
@@ -16,11 +17,10 @@
 // property of the program, not of a rank. Only the bandwidth part of a collective shares: the
 // demand is taken over its whole duration, latency included, so that a latency-bound collective
 // asks for little. Of a node's PCIe tree the fullest link of each collective counts as one that
-// they share.
+// they share, and so does that of copies to and from the host.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -54,13 +54,13 @@ struct Activity {
   int32_t op = -1;
   bool communication = false;
   bool sends = false, receives = false;
-  const Demand* demand = nullptr;  ///< of communication
+  const Demand* demand = nullptr;  ///< of communication, and of copies to and from the host
   double begin_s = 0, end_s = 0;
   double work_s = 0;  ///< done at the rates found
 
   double bytes_per_s(size_t link) const {
     const bool out = link == kIntraOut || link == kNicOut || link == kPcieOut;
-    return !communication || !(out ? sends : receives) ? 0 : (*demand)[link];
+    return !(out ? sends : receives) ? 0 : (*demand)[link];
   }
 };
 
@@ -91,7 +91,6 @@ class Contention {
   Contention(const spec::Job& job, const plan::Plan& plan, std::span<const cost::CostModel> models,
              const cost::CostTable& costs)
       : job_(job), plan_(plan), models_(models), costs_(costs), slowdowns_(models.size()) {
-    if (!spec::is_mixed(job.cluster)) pcie_ = cost::PcieGroups::make(job);
     for (size_t group = 0; group < spec::group_count(job.cluster); ++group)
       capacities_.push_back(capacity_of(spec::node_of_group(job.cluster, group)));
     for (size_t role = 0; role < plan.roles.size(); ++role) {
@@ -135,7 +134,13 @@ class Contention {
     return costs_.slowest_group.empty() ? 0 : costs_.slowest_group[role];
   }
   Stretch all_ones() const;
+  /// Null: the role's nodes say no PCIe tree.
+  const cost::PcieGroups* pcie_of(size_t role) const {
+    const size_t group = group_of(role);
+    return group < costs_.pcie.size() ? costs_.pcie[group].get() : nullptr;
+  }
   Demand demand(size_t role, size_t number) const;
+  Demand demand_of_copy(const Operator& copy, size_t role, double alone_s) const;
   void run(const Stretch& stretch);
   double end_s() const;
   void look_at(Stretch& found);
@@ -156,11 +161,10 @@ class Contention {
   const plan::Plan& plan_;
   std::span<const cost::CostModel> models_;
   const cost::CostTable& costs_;
-  std::shared_ptr<const cost::PcieGroups> pcie_;  ///< null: the nodes say no tree
-  std::vector<Demand> capacities_;                ///< by group of nodes
-  size_t group_ = 0;                              ///< of the role at hand
-  std::vector<std::vector<Demand>> demands_;      ///< [role][operator]
-  std::vector<std::vector<size_t>> launched_;     ///< by role: the instructions that take time
+  std::vector<Demand> capacities_;             ///< by group of nodes
+  size_t group_ = 0;                           ///< of the role at hand
+  std::vector<std::vector<Demand>> demands_;   ///< [role][operator]
+  std::vector<std::vector<size_t>> launched_;  ///< by role: the instructions that take time
   // Working memory of a round, kept from round to round.
   Durations durations_s_;
   std::vector<Activities> times_;
@@ -183,16 +187,28 @@ Stretch Contention::all_ones() const {
 Demand Contention::demand(size_t role, size_t number) const {
   const Operator& it = plan_.operators[number];
   const double alone_s = costs_.prices[role][number].seconds();
+  if (alone_s > 0 && it.to_host_bytes + it.from_host_bytes > 0)
+    return demand_of_copy(it, role, alone_s);
   if (it.kind != workload::OperatorKind::kCollective || alone_s <= 0) return {};
   const cost::Traffic traffic = cost::traffic(it, plan_.placements[role][number]);
   const Demand& capacity = capacities_[group_of(role)];
   const double intra = std::min(traffic.intra_bytes / alone_s, capacity[kIntraOut]);
   const double nic = std::min(traffic.nic_bytes / alone_s, capacity[kNicOut]);
   double pcie = 0;
-  if (pcie_ != nullptr && pcie_->carries(plan_.placements[role][number]))
+  if (const auto* groups = pcie_of(role);
+      groups != nullptr && groups->carries(plan_.placements[role][number]))
     pcie =
-        std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * pcie_->s_per_byte(it) / alone_s);
+        std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * groups->s_per_byte(it) / alone_s);
   return {intra, intra, nic, nic, pcie, pcie};
+}
+
+Demand Contention::demand_of_copy(const Operator& copy, size_t role, double alone_s) const {
+  const cost::PcieGroups* groups = pcie_of(role);
+  if (groups == nullptr) return {};
+  const auto of = [&](double bytes) {
+    return std::min(1.0, bytes * groups->host_s_per_byte() / alone_s);
+  };
+  return {0, 0, 0, 0, of(copy.to_host_bytes), of(copy.from_host_bytes)};
 }
 
 void Contention::run(const Stretch& stretch) {
@@ -318,7 +334,7 @@ void Contention::advance(std::span<Activity* const> active, double interval_s) {
     if (active.size() > 1)
       rate = it->communication       ? communication_rate(*it, active)
              : needs_sms(op(it->op)) ? compute_rate(*it, active)
-                                     : 1;
+                                     : link_share(*it, active);
     it->work_s += rate * interval_s;
   }
 }
@@ -343,6 +359,8 @@ double Contention::communication_rate(const Activity& collective,
       shares |= other != &collective;
     else if (needs_sms(op(other->op)))
       slowdown += slowdowns(other->op, collective.op).second - 1;
+    else
+      shares = true;
   }
   return (shares ? link_share(collective, active) : 1) / slowdown;
 }

@@ -406,7 +406,7 @@ class PriceNode {
 
   /// Of the node's PCIe tree, the link that everybody's bytes fill first.
   void pcie() {
-    const auto groups = cost::PcieGroups::make(job_);
+    const auto& groups = model_.pcie();
     if (groups == nullptr || !groups->carries(where_) || terms_.transfer_s <= 0) return;
     const cost::Traffic sent = cost::traffic(op_, where_);
     const double bytes = sent.intra_bytes + sent.nic_bytes;

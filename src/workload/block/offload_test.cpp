@@ -40,6 +40,8 @@ TEST(Offload, EveryLayerCarriesItsShareBesideIt) {
        {std::pair{&layer.forward, kActivationsOut}, std::pair{&layer.backward, kActivationsIn}}) {
     const Operator& copy = test::find_op(workload, *list, std::string(name));
     EXPECT_DOUBLE_EQ(copy.host_wait_s, seconds);
+    EXPECT_DOUBLE_EQ(copy.to_host_bytes + copy.from_host_bytes, layer.activations.kept / 2);
+    EXPECT_EQ(copy.to_host_bytes > 0, name == kActivationsOut);
     EXPECT_EQ(copy.kernels, 0);
     // It begins with the layer, which is not over before it.
     EXPECT_EQ(list->at(0).kind, Item::Kind::kJoin);
