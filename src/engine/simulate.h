@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/other_work.h"
 #include "engine/planned.h"
+#include "engine/power/other_work.h"
 #include "run/run.h"
 #include "spec/job/job.h"
 

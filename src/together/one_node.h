@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/other_work.h"
+#include "engine/power/other_work.h"
 #include "run/run.h"
 #include "spec/job/job.h"
 #include "together/nodes.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/other_work.h"
+#include "engine/power/other_work.h"
 #include "engine/time/timeline.h"
 #include "run/run.h"
 
