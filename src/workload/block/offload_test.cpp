@@ -52,6 +52,20 @@ TEST(Offload, EveryLayerCarriesItsShareBesideIt) {
   }
 }
 
+// 1e9 parameters on each of 8 ranks at 5e9 a second; or 2 GB each way at 1 GB/s (optimizer.cpp).
+TEST(Offload, AdamOnTheHostWaitsForTheSlowerOfUpdatesAndCopies) {
+  spec::Job job = four_layers(0);
+  job.training.optimizer_offload = true;
+  job.gpus = job.cluster.node.gpus = 8;
+  const ParameterShare share{.trainable_dense = 1e9};
+  EXPECT_DOUBLE_EQ(optimizer_step(job, share).host_wait_s, 1.6);
+  job.cluster.node.parameters.set("host.link_share", {0.02, "", "", base::Grade::kAssumed});
+  const Operator step = optimizer_step(job, share);
+  EXPECT_DOUBLE_EQ(step.host_wait_s, 2);
+  EXPECT_DOUBLE_EQ(step.to_host_bytes, 2e9);
+  EXPECT_DOUBLE_EQ(step.from_host_bytes, 2e9);
+}
+
 TEST(Offload, NothingCrossesWhereAllStay) {
   const Workload workload = lower(four_layers(0));
   for (const Item& item : test::layer_block(workload, 0).forward)
