@@ -63,17 +63,20 @@ bool fill(size_t number, int64_t gpus, int64_t of_node, std::vector<SharedNode>&
   return true;
 }
 
+/// `whole`: what it is part of, for the message.
 Result<std::vector<int64_t>> parse_ranges(const std::string& text, const std::string& whole) {
   std::vector<int64_t> numbers;
-  for (const std::string& part : base::split(text, '+')) {
+  const auto add = [&](const std::string& part) {
     const auto range = spec::parse_rank_list(part);
-    if (!range || part.empty() || !base::is_digit(part.front()))
-      return input_error(
-          "found \"{}\"; allowed: the nodes of one job, as 0-15 or 0-7+16-23, or GPUs of one node, "
-          "as 0:0-3",
-          whole);
+    if (!range || part.empty() || !base::is_digit(part.front())) return false;
     numbers.insert(numbers.end(), range->begin(), range->end());
-  }
+    return true;
+  };
+  if (text.empty() || !std::ranges::all_of(base::split(text, '+'), add))
+    return input_error(
+        "found \"{}\"; allowed: the nodes of one job, as 0-15 or 0-7+16-23, or GPUs of one node, "
+        "as 0:0-3",
+        whole);
   return numbers;
 }
 

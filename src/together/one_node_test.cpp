@@ -11,7 +11,7 @@ spec::Job tenant_job(int64_t gpus) {
   spec::Job job;
   job.gpus = gpus;
   job.cluster.node.gpus = 8;
-  for (const char* part : {"cpu", "dram", "nics", "switches", "other", "supply_fixed"})
+  for (const char* part : {"cpu", "dram", "nic", "switch", "other", "supply_fixed"})
     job.cluster.node.parameters.set(std::string("power.") + part,
                                     {100, "W", "", base::Grade::kAssumed});
   job.cluster.node.parameters.set("power.supply_efficiency", {0.95, "", "", base::Grade::kAssumed});
