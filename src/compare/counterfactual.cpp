@@ -39,7 +39,7 @@ struct Measure {
 double bytes_over(const run::Run& run, bool network) {
   double bytes = 0;
   for (const run::Link& link : run.links)
-    if (!run::joins_switches(link.kind) && (link.kind == "nic") == network)
+    if (!run::joins_switches(link.kind) && link.kind != "host" && (link.kind == "nic") == network)
       bytes += link.bytes_per_step;
   return bytes;
 }

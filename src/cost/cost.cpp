@@ -101,6 +101,7 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
 }
 
 const HostCosts& CostModel::host() const { return parameters_->host; }
+const std::shared_ptr<const PcieGroups>& CostModel::pcie() const { return parameters_->pcie; }
 
 namespace {
 
@@ -136,6 +137,7 @@ CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec:
   CostTable table;
   static_cast<HostCosts&>(table) = model.host();
   table.reference_clock_hz = job.cluster.node.gpu.sustained_clock_hz;
+  table.pcie = {model.pcie()};
   table.prices.resize(plan.roles.size());
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     table.prices[role].reserve(plan.operators.size());

@@ -76,6 +76,8 @@ struct HostCosts {
   }
 };
 
+class PcieGroups;
+
 /// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog
 /// entries once, when it is made; a missing one is an input error that names the file's entry and
 /// the parameter.
@@ -91,6 +93,8 @@ class CostModel {
   Terms terms(const workload::Operator& op, const plan::GroupPlacement& where) const;
 
   const HostCosts& host() const;
+  /// What the job's groups put on PCIe links; null: the nodes say no tree.
+  const std::shared_ptr<const PcieGroups>& pcie() const;
   /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
   /// runs, and the collective while the compute operator runs.
   double compute_slowdown(const workload::Operator& compute,
@@ -129,6 +133,8 @@ struct CostTable : HostCosts, Prices {
   /// prices are then, role by role, those of its slowest group. Empty: all nodes are alike.
   std::vector<Prices> groups;
   std::vector<size_t> slowest_group;  ///< by role; empty as `groups`
+  /// By group of nodes, one where all are alike; null: those nodes say no PCIe tree.
+  std::vector<std::shared_ptr<const PcieGroups>> pcie;
 };
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);
 

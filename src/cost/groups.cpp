@@ -71,6 +71,7 @@ CostTable price_plan(std::span<const CostModel> models, const plan::Plan& plan,
   table.groups.push_back(table);
   for (const CostModel& model : models.subspan(1)) {
     table.groups.push_back(price_plan(model, plan, job));
+    table.pcie.push_back(model.pcie());
     if (model.host().launch_s > table.launch_s) static_cast<HostCosts&>(table) = model.host();
   }
   std::vector<size_t> all(models.size());

@@ -337,8 +337,8 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
       p.domain.in_switch_bytes_per_s = 0;
     ERGOMETER_TRY(inside.finish());
   }
-  if (job.gpus > 1) p.pcie = PcieGroups::make(job);
-  if (p.pcie != nullptr && node.intra == spec::IntraKind::kPcie) leave_sharing_to_tree(p.domain);
+  p.pcie = PcieGroups::make(job);
+  if (p.pcie != nullptr && job.gpus > 1 && node.intra == spec::IntraKind::kPcie) leave_sharing_to_tree(p.domain);
   if (job.gpus > p.domain.gpus) {
     Reader between(job.cluster.fabric.parameters, "fabric of " + job.cluster.name, "collective.");
     p.fabric = read_fabric(between);

@@ -20,8 +20,11 @@
 // on between AMD's: rings of 8 and 4 28 % and 0.5 % fast, exchanges 16 % slow and 9 % fast
 // (SimuMax's a100_pcie, whose own tree is not told).
 //
-// Range: even groups. Copies to the host and what the host's memory carries are not counted; nodes
-// beyond the first eight lie like these.
+// A copy to the host's memory climbs to its socket's root complex and has 0.8 of the line rate
+// (spec/job/pcie_tree.h).
+//
+// Range: even groups. What the host's memory carries is not counted; nodes beyond the first eight
+// lie like these, but for the last, which may be half filled.
 #include "cost/pcie_groups.h"
 
 #include <algorithm>
@@ -42,6 +45,14 @@ constexpr int64_t kNodesSeen = 8;
 
 bool is_of_all_stages(GroupKind kind) {
   return kind == GroupKind::kWorld || kind == GroupKind::kStages || kind == GroupKind::kEmbedding;
+}
+
+/// The first nodes, and the last.
+std::vector<int64_t> nodes_seen(const spec::Job& job) {
+  std::vector<int64_t> nodes;
+  for (int64_t node = 0; node < std::min(job.nodes(), kNodesSeen); ++node) nodes.push_back(node);
+  if (job.nodes() > kNodesSeen) nodes.push_back(job.nodes() - 1);
+  return nodes;
 }
 
 /// GPUs that meet without NICs.
@@ -87,15 +98,15 @@ std::shared_ptr<const PcieGroups> PcieGroups::make(const spec::Job& job) {
 
 PcieGroups::PcieGroups(const spec::Job& job, spec::PcieTree tree) : tree_(std::move(tree)) {
   const spec::Node& node = job.cluster.node;
+  host_link_ = node.gpu.parameters.value_or("host_link", spec::kAssumedHostLink);
   meet_over_pcie_ = node.intra == spec::IntraKind::kPcie;
-  gpu_bytes_per_s_ = meet_over_pcie_
-                         ? node.intra_bytes_per_s
-                         : node.gpu.parameters.value_or("host_link", spec::kAssumedHostLink);
+  gpu_bytes_per_s_ = meet_over_pcie_ ? node.intra_bytes_per_s : host_link_;
   if (!job.parallelism.rank_map.empty()) {
     rank_of_.assign(static_cast<size_t>(job.nodes() * node.gpus), -1);
     for (int64_t rank = 0; rank < job.gpus; ++rank)
       rank_of_[static_cast<size_t>(job.parallelism.gpu_of(rank))] = rank;
   }
+  copies_ = copies(job);
   for (int kind = 0; kind < workload::kGroupKindCount; ++kind)
     for (const auto pattern :
          {plan::Pattern::kRing, plan::Pattern::kAllToAll, plan::Pattern::kSend})
@@ -110,6 +121,34 @@ const PcieGroups::Fullest& PcieGroups::of(const workload::Operator& op) const {
 int64_t PcieGroups::rank_on(int64_t gpu, const spec::Job& job) const {
   if (rank_of_.empty()) return gpu < job.gpus ? gpu : -1;
   return gpu < std::ssize(rank_of_) ? rank_of_[static_cast<size_t>(gpu)] : -1;
+}
+
+int64_t PcieGroups::ranks_on_node(int64_t node, const spec::Job& job) const {
+  const int64_t gpus = job.cluster.node.gpus;
+  int64_t ranks = 0;
+  for (int64_t gpu = node * gpus; gpu < (node + 1) * gpus; ++gpu)
+    ranks += rank_on(gpu, job) >= 0 ? 1 : 0;
+  return ranks;
+}
+
+void PcieGroups::Fullest::take(const PcieLoad& load, double share, int64_t ranks_there) {
+  const double seconds = load.seconds(share);
+  if (seconds > s_per_byte) *this = {seconds, load.links(), ranks_there};
+}
+
+PcieGroups::Fullest PcieGroups::copies(const spec::Job& job) const {
+  const auto gpus = static_cast<int>(job.cluster.node.gpus);
+  Fullest most;
+  for (const int64_t node : nodes_seen(job)) {
+    PcieLoad load(tree_, host_link_);
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      if (rank_on(node * gpus + gpu, job) < 0) continue;
+      load.to_host(gpu, 1);
+      load.from_host(gpu, 1);
+    }
+    most.take(load, spec::kCopyShare, ranks_on_node(node, job));
+  }
+  return most;
 }
 
 std::vector<PcieGroups::Members> PcieGroups::members_on(const spec::Job& job, GroupKind kind,
@@ -222,7 +261,7 @@ PcieGroups::Fullest PcieGroups::fullest(const spec::Job& job, GroupKind kind,
   const int64_t size = plan::rank_group(job, kind).size;
   if (size <= 1 || (kind == GroupKind::kEmbedding && job.parallelism.pp <= 1)) return most;
   const spec::Node& here = job.cluster.node;
-  for (int64_t node = 0; node < std::min(job.nodes(), kNodesSeen); ++node) {
+  for (const int64_t node : nodes_seen(job)) {
     PcieLoad load(tree_, gpu_bytes_per_s_);
     if (kind == GroupKind::kPipeline) {
       to_next_stage(job, node, load);
@@ -237,8 +276,7 @@ PcieGroups::Fullest PcieGroups::fullest(const spec::Job& job, GroupKind kind,
           ring(here, members, leaves, load);
       }
     }
-    const double seconds = load.seconds(kPcieShare);
-    if (seconds > most.s_per_byte) most = {seconds, load.links()};
+    most.take(load, kPcieShare, ranks_on_node(node, job));
   }
   return most;
 }

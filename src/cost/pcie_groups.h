@@ -34,11 +34,20 @@ class PcieGroups {
   const std::vector<plan::PcieLoad::Link>& links(const workload::Operator& op) const {
     return of(op).links;
   }
+  /// Ranks on that node.
+  int64_t ranks(const workload::Operator& op) const { return of(op).ranks; }
+  /// Bytes on every link of the fullest node while each of its ranks copies a byte to the host's
+  /// memory and one from there, and how long that takes.
+  const std::vector<plan::PcieLoad::Link>& host_links() const { return copies_.links; }
+  double host_s_per_byte() const { return copies_.s_per_byte; }
+  int64_t host_ranks() const { return copies_.ranks; }
 
  private:
   struct Fullest {
     double s_per_byte = 0;
     std::vector<plan::PcieLoad::Link> links;
+    int64_t ranks = 0;  ///< on the node
+    void take(const plan::PcieLoad& load, double share, int64_t ranks_there);
   };
   PcieGroups(const spec::Job& job, spec::PcieTree tree);
   const Fullest& of(const workload::Operator& op) const;
@@ -48,8 +57,10 @@ class PcieGroups {
     int64_t in_domain = 0;  ///< how many meet without NICs, these and those of other nodes
   };
   int64_t rank_on(int64_t gpu, const spec::Job& job) const;  ///< -1: none
+  int64_t ranks_on_node(int64_t node, const spec::Job& job) const;
   std::vector<Members> members_on(const spec::Job& job, workload::GroupKind kind,
                                   int64_t node) const;
+  Fullest copies(const spec::Job& job) const;
   Fullest fullest(const spec::Job& job, workload::GroupKind kind, plan::Pattern pattern) const;
   void ring(const spec::Node& node, const Members& members, bool leaves,
             plan::PcieLoad& load) const;
@@ -61,8 +72,9 @@ class PcieGroups {
 
   spec::PcieTree tree_;
   bool meet_over_pcie_ = false;
-  double gpu_bytes_per_s_ = 0;
+  double gpu_bytes_per_s_ = 0, host_link_ = 0;
   std::vector<int64_t> rank_of_;  ///< by GPU, -1: none; empty: GPU r runs rank r
+  Fullest copies_;                ///< to and from the host
   static constexpr size_t kPatterns = static_cast<size_t>(plan::Pattern::kSend) + 1;
   std::array<std::array<Fullest, kPatterns>, workload::kGroupKindCount> fullest_;
 };

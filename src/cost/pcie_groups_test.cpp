@@ -2,6 +2,7 @@
 
 #include "cost/test_support.h"
 #include "plan/placement.h"
+#include "spec/job/host_link.h"
 
 namespace ergometer::cost {
 namespace {
@@ -120,6 +121,29 @@ TEST(PcieGroups, ADomainOfManyNodesLeavesThroughAllItsNics) {
   staged.parallelism.pp = 4;  // the first eight nodes lie in one domain with the next stage
   const auto inside = PcieGroups::make(staged);
   EXPECT_EQ(inside->s_per_byte(on(GroupKind::kData, CollectiveKind::kAllReduce)), 0);
+}
+
+TEST(PcieGroups, CopiesOfAllGpusBelowShareTheUplink) {
+  // Two behind each: 2 bytes of 0.8 x 31.5 GB/s, as host_bytes_per_s has it.
+  const spec::Job job = a40_job(kOneSocket);
+  const auto groups = PcieGroups::make(job);
+  EXPECT_NEAR(groups->host_s_per_byte() * 0.8 * 31.5e9, 2, 1e-12);
+  EXPECT_NEAR(groups->host_s_per_byte() * spec::host_bytes_per_s(job.cluster.node), 1, 1e-12);
+  EXPECT_EQ(groups->host_ranks(), 4);
+  // One alone has it to itself, but for its own link.
+  EXPECT_EQ(PcieGroups::make(a40_job(kOneSocket, 1))->host_ranks(), 1);
+}
+
+TEST(PcieGroups, TheLastNodeMayBeHalfFilled) {
+  // 37 GPUs on ten nodes of four: one on the last, alone there. Rings of the others leave over the
+  // NIC of GPUs 0 and 1, as its does; how many ranks a node has is the fullest one's.
+  const auto groups = PcieGroups::make(a40_job(kOneSocket, 37));
+  EXPECT_EQ(groups->ranks(on(GroupKind::kData, CollectiveKind::kAllReduce)), 4);
+  // Of two stages of one GPU each on a node of four, both are there.
+  spec::Job job = a40_job(kOneSocket, 2);
+  job.parallelism.dp = 1;
+  job.parallelism.pp = 2;
+  EXPECT_EQ(PcieGroups::make(job)->ranks(on(GroupKind::kPipeline, CollectiveKind::kSendRecv)), 2);
 }
 
 TEST(PcieGroups, TransfersTakeAsLongAsTheFullestLink) {

@@ -149,6 +149,7 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
                     .intervals = options.intervals,
                     .ranks = options.all_ranks,
                     .bands = options.bands,
+                    .others = options.others,
                     .telling = options.bands && options.telling,
                     .energy_of = options.energy_parts ? &planned.workload : nullptr}));
     step_spread = powered.step_spread;

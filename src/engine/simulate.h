@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "engine/planned.h"
+#include "engine/power/other_work.h"
 #include "run/run.h"
 #include "spec/job/job.h"
 
@@ -30,6 +31,8 @@ struct SimulateOptions {
   bool expert_rows = false;    ///< the Run shall say what uneven experts cost; plays some more jobs
   bool sequence_rows = false;  ///< the same of documents of unlike length
   size_t most_kernels = 0;     ///< of more, those of windows of the step (kernel_window.h); 0: all
+  /// What other jobs draw on GPUs of the job's nodes that it does not have.
+  std::vector<OtherWork> others = {};
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
   bool whole_step = false;  ///< every micro batch is played, where a few would tell the step too
 };

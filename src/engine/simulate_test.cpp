@@ -73,6 +73,22 @@ TEST(Simulate, CircuitsOfPhasesAreNeverSlower) {
   EXPECT_GT(faster, 10);
 }
 
+// Four GPUs of a node of eight, on the others another job's 500 W each, of which the HBM has 60.
+TEST(Simulate, GpusOfOtherJobsDrawAndWarm) {
+  const spec::Job job = test::llama3_8b(4);
+  std::vector<OtherWork> others;
+  for (int64_t gpu = 4; gpu < 8; ++gpu)
+    others.push_back({.gpu = gpu, .watts = 500, .memory_w = 60});
+  const run::Run alone = simulated(job, {.intervals = false}).run;
+  const run::Run beside = simulated(job, {.intervals = false, .others = others}).run;
+  const run::PowerPart& gpus = beside.power.node_parts.front();
+  ASSERT_EQ(gpus.name, "gpus");
+  EXPECT_NEAR(gpus.watts, 4 * beside.power.mean_w_per_gpu + 4 * 500, 1e-6);
+  EXPECT_GT(beside.power.cluster_mean_w, alone.power.cluster_mean_w + 4 * 400);
+  EXPECT_GE(beside.thermal.fan_fraction, alone.thermal.fan_fraction);
+  EXPECT_GE(beside.thermal.max_gpu_c, alone.thermal.max_gpu_c - 1);
+}
+
 // 32 sequences of 4096 tokens a step; TFLOP/s and MFU follow from the step time.
 TEST(Simulate, RatesFollowFromTheStep) {
   const spec::Job job = small_job();

@@ -56,7 +56,7 @@ Meeting meeting(const std::vector<std::vector<TierPlace>>& places,
     if (!place.climbs() || here == place.groups.end() || use.load <= 0) return false;
     found.senders.push_back({.load = base::value_or(use.loads, here->second, use.load),
                              .busy = std::min(1.0, use.busy_s / played[job].step_s),
-                             .weight = static_cast<double>(here->second)});
+                             .weight = static_cast<double>(std::max<int64_t>(1, here->second))});
     return true;
   };
   if (!add(which)) return found;

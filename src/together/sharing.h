@@ -32,6 +32,7 @@ struct TierUse {
   double load = 0;    ///< of the job's own fullest links, in its place and without others
   /// The same of the links above a group of switches, by the job's nodes under it.
   std::map<int64_t, double> loads = {};
+  bool is_pcie = false;           ///< a link of the node's PCIe tree, `tier` its name
   double share = 1;               ///< what others multiply the load by
   std::vector<size_t> with = {};  ///< the jobs that send there too
   bool is_slowed() const { return share > 1; }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/test_support.h"
 #include "engine/simulate.h"
 #include "spec/settings/settings.h"
@@ -132,6 +134,58 @@ TEST(Together, JobsInTurnsShareTheLeavesLinks) {
   EXPECT_FALSE(of.feed->holds());
   EXPECT_DOUBLE_EQ(of.feed->exceeded_fraction, 1);
   EXPECT_DOUBLE_EQ(of.feed->excess_w_per_gpu, (of.worst_peak_w - 1) / 64);
+}
+
+NamedJob job_on_node(const std::string& name, const std::string& gpus,
+                     const std::string& cluster = "hgx-h100") {
+  spec::Settings settings;
+  const std::pair<const char*, std::string> values[] = {
+      {"model", "gpt2"}, {"cluster", cluster}, {"gpus", gpus}, {"global_batch_size", "64"}};
+  for (const auto& [setting, value] : values) settings.set(setting, value, {"test", setting});
+  return {name, base::value_of(spec::resolve(settings))};
+}
+
+// Four GPUs and two of a node whose other two idle: the node as its jobs' parts, and as a run of
+// its own has it that differs by the GPUs.
+TEST(Together, JobsOnGpusOfOneNodeShareItsPowerAndAir) {
+  const std::vector<NamedJob> jobs = {job_on_node("a", "4"), job_on_node("b", "2")};
+  const Together of = base::value_of(play_together(jobs, {}));
+  EXPECT_EQ(of.nodes(), 1);
+  EXPECT_EQ(of.jobs[1].place, (Place{{0}, {4, 5}}));
+  EXPECT_EQ(of.jobs[0].on_node, std::vector<size_t>{1});
+  const run::Run alone =
+      base::value_of(engine::simulate(jobs[0].job, {.kernels = false, .intervals = false}));
+  EXPECT_EQ(of.jobs[0].alone_step_s, alone.performance.step_time_s);
+  EXPECT_EQ(of.jobs[0].alone_max_c, alone.thermal.max_gpu_c);
+  EXPECT_GE(of.jobs[0].max_c, of.jobs[0].alone_max_c);
+  // More than alone, by less than the whole of another node.
+  EXPECT_GT(of.mean_w, alone.power.cluster_mean_w);
+  const Together apart =
+      base::value_of(play_together(jobs, {.placement = Placement::kInterleaved}));
+  EXPECT_EQ(apart.nodes(), 2);
+  EXPECT_LT(of.mean_w, apart.mean_w);
+  EXPECT_NEAR(of.mean_w, of.jobs[0].mean_w + of.jobs[1].mean_w, 1e-9);
+  EXPECT_LE(of.mean_w, of.likely_peak_w);
+}
+
+// A job that has all GPUs of its switch loses nothing to who has those of the other; both below
+// both share the links upward.
+TEST(Together, JobsOnGpusOfOneNodeShareItsPcieLinks) {
+  const std::string node =
+      "{extends: rtx-4090, name: tree, pcie: {socket_link: 10 GB/s, peer_to_peer: false, sockets: "
+      "[{nics: [0], switches: [{uplink: gen3 x16, gpus: [0, 1, 2, 3]}]}, {switches: [{uplink: gen3 "
+      "x16, gpus: [4, 5, 6, 7]}]}]}}";
+  const std::vector<NamedJob> jobs = {job_on_node("a", "4", node), job_on_node("b", "4", node)};
+  const Together apart = base::value_of(play_together(jobs, {}));
+  const Together mixed =
+      base::value_of(play_together(jobs, {.places = {{{0}, {0, 1, 4, 5}}, {{0}, {2, 3, 6, 7}}}}));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(apart.jobs[i].slowed_by(), nullptr);
+    ASSERT_NE(mixed.jobs[i].slowed_by(), nullptr);
+    EXPECT_TRUE(mixed.jobs[i].slowed_by()->is_pcie);
+    EXPECT_GT(mixed.jobs[i].step_s, mixed.jobs[i].warmed_step_s);
+  }
+  EXPECT_NEAR(mixed.jobs[0].step_s, mixed.jobs[1].step_s, 5e-3 * mixed.jobs[0].step_s);
 }
 
 }  // namespace

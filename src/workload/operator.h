@@ -106,6 +106,7 @@ struct Operator {
   bool reruns = false;     ///< begins a checkpointed layer's second forward
   bool captured = false;   ///< launched as part of a CUDA graph while other work is not
   double host_wait_s = 0;  ///< host work that the stream waits for, whatever the GPU
+  double to_host_bytes = 0, from_host_bytes = 0;  ///< that a rank copies meanwhile, each way
 
   // kCollective. `comm_bytes` is the whole gathered or reduced buffer (all-gather, reduce-scatter,
   // all-reduce), the bytes one rank holds (all-to-all; with `routing` one copy of its tokens), the

@@ -52,27 +52,27 @@ std::string name_of_file(const std::string& path, const std::vector<std::string>
   return place == 1 ? path : fmt::format("{} ({})", path, place);
 }
 
-Result<std::vector<together::Nodes>> given_nodes(const Arguments& arguments) {
-  std::vector<together::Nodes> nodes;
-  if (!arguments.has("nodes")) return nodes;
+Result<std::vector<together::Place>> given_places(const Arguments& arguments) {
+  std::vector<together::Place> places;
+  if (!arguments.has("nodes")) return places;
   if (arguments.has("placement"))
     return input_error("--placement and --nodes both say where jobs lie; leave one of them out");
   for (const std::string& one : base::split(arguments.value("nodes"), ',')) {
-    auto read = together::parse_nodes(one);
+    auto read = together::parse_place(one);
     if (!read) return input_error("--nodes: {}", read.error().message);
-    nodes.push_back(*std::move(read));
+    places.push_back(*std::move(read));
   }
-  if (nodes.size() != arguments.words.size())
+  if (places.size() != arguments.words.size())
     return input_error("--nodes: found it {} times for {} jobs; allowed: once for each, in order",
-                       nodes.size(), arguments.words.size());
-  return nodes;
+                       places.size(), arguments.words.size());
+  return places;
 }
 
 Result<together::TogetherOptions> together_options(const Arguments& arguments) {
   together::TogetherOptions options;
   if (arguments.value("placement") == "interleaved")
     options.placement = together::Placement::kInterleaved;
-  ERGOMETER_ASSIGN(options.nodes, given_nodes(arguments));
+  ERGOMETER_ASSIGN(options.places, given_places(arguments));
   if (!arguments.has("feed")) return options;
   const auto feed_w = base::parse_measure(arguments.value("feed"), "W");
   if (!feed_w || *feed_w <= 0)
@@ -87,11 +87,15 @@ Result<together::TogetherOptions> together_options(const Arguments& arguments) {
 std::vector<Flag> together_flags() {
   std::vector<Flag> flags = {
       option("cluster", "CLUSTER", "input", "of all jobs, whatever their files say"),
-      option("placement", "packed|interleaved", "input",
-             "jobs one behind the other on the cluster's nodes (default), or in turns")
+      option(
+          "placement", "packed|interleaved", "input",
+          "jobs one behind the other on the cluster's nodes (default), or in turns; packed, jobs "
+          "smaller than a node share nodes")
           .one_of({"packed", "interleaved"}),
-      option("nodes", "RANGES", "input",
-             "once a job, in order: its nodes in the cluster, as 0-15 or 0-7+16-23")
+      option(
+          "nodes", "RANGES", "input",
+          "once a job, in order: its nodes in the cluster, as 0-15 or 0-7+16-23, or its GPUs of a "
+          "node, as 0:0-3")
           .repeated(),
       option("feed", "POWER", "power",
              "what all nodes together may draw at their plugs, as 2 MW: does it hold?")};

@@ -1,53 +1,18 @@
 #include "engine/outcome/link_use.h"
 
 #include <algorithm>
-#include <memory>
 #include <string_view>
 
 #include "base/collection.h"
 #include "cost/network_load.h"
-#include "cost/pcie_groups.h"
-#include "engine/time/compile.h"
+#include "engine/outcome/link_load.h"
+#include "engine/outcome/pcie_use.h"
 #include "spec/job/circuits.h"
+#include "spec/job/host_link.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
-
-/// Bytes of one rank of each role added up over the roles, and the highest rate of one rank.
-struct LinkLoad {
-  double bytes = 0, peak_bytes_per_s = 0;
-  void add(double bytes_sent, double times, double seconds) {
-    bytes += bytes_sent * times;
-    if (seconds > 0 && times > 0)
-      peak_bytes_per_s = std::max(peak_bytes_per_s, bytes_sent / seconds);
-  }
-};
-
-/// How often a role's program runs each operator; receives count at their sender.
-/// On a rank in the mean.
-std::vector<double> executions(const EngineInput& input, size_t number) {
-  const plan::Plan& plan = input.plan;
-  const plan::Role& role = plan.roles[number];
-  const PricedOperators operators(input, number);
-  const auto share_of_ranks = [&](size_t index) {
-    if (input.job.parallelism.group_micro_batches.empty()) return 1.0;
-    int64_t ranks = 0;
-    for (int64_t rank = 0; rank < plan.ranks_per_role; ++rank)
-      ranks += operators.is_left_out(index, rank) ? 0 : 1;
-    return static_cast<double>(ranks) / static_cast<double>(plan.ranks_per_role);
-  };
-  std::vector<double> times(plan.operators.size(), 0);
-  for (size_t i = 0; i < role.program.size(); ++i) {
-    const plan::Instruction& it = role.program[i];
-    const bool sends = it.kind == plan::InstructionKind::kCollective ||
-                       it.kind == plan::InstructionKind::kWorld ||
-                       it.kind == plan::InstructionKind::kSend;
-    if (sends && it.op >= 0)
-      times[static_cast<size_t>(it.op)] += share_of_ranks(i) * plan.times(role, i);
-  }
-  return times;
-}
 
 const char* name_of(spec::IntraKind kind) {
   switch (kind) {
@@ -57,24 +22,6 @@ const char* name_of(spec::IntraKind kind) {
     case spec::IntraKind::kPcie: return "pcie";
   }
   return "nvlink";
-}
-
-/// `ranks_per_link`: how many ranks send through one link.
-run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, double links,
-               double ranks_per_link, double line_bytes_per_s, double step_s) {
-  constexpr double kGiga = 1e9;
-  run::Link row;
-  row.kind = kind;
-  row.bytes_per_step = use.bytes * ranks_per_role;
-  const double mean = step_s > 0 ? row.bytes_per_step / links / step_s : 0;
-  row.mean_gb_per_s = mean / kGiga;
-  // Operations side by side may send more than any of them alone.
-  double peak = std::max(use.peak_bytes_per_s * ranks_per_link, mean);
-  // Where a card's ranks are of several stages they do not all send at once.
-  if (line_bytes_per_s > 0) peak = std::min(peak, std::max(line_bytes_per_s, mean));
-  row.peak_gb_per_s = peak / kGiga;
-  row.utilization = line_bytes_per_s > 0 ? mean / line_bytes_per_s : 0;
-  return row;
 }
 
 /// Of the job's nodes on average, where they are unlike.
@@ -197,86 +144,31 @@ class FabricUse {
   std::vector<DimensionUse> loads_;
 };
 
-/// What the fullest links of nodes' PCIe trees carry, those upward from switches and those between
-/// sockets.
-class PcieUse {
+/// Copies between GPUs and the memory of their hosts.
+class HostUse {
  public:
-  explicit PcieUse(const EngineInput& input)
-      : input_(input),
-        roles_on_node_(static_cast<size_t>(
-            std::max<int64_t>(1, input.job.cluster.node.gpus / input.plan.ranks_per_role))) {
-    if (input.job.gpus > 1 && !spec::is_mixed(input.job.cluster))
-      groups_ = cost::PcieGroups::make(input.job);
-  }
-
-  void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
-    const workload::Operator& it = input_.plan.operators[op];
-    if (groups_ == nullptr || !groups_->carries(input_.plan.placements[role][op])) return;
-    if (role / roles_on_node_ != node_) close_node();
-    node_ = role / roles_on_node_;
-    const std::vector<plan::PcieLoad::Link>& links = groups_->links(it);
-    here_.resize(std::max(here_.size(), links.size()));
-    // What goes back a stage takes the way of what comes, in the other direction.
-    const bool back =
-        it.group == workload::GroupKind::kPipeline && it.pass != workload::Pass::kForward;
-    // Of a node's stages each sends its own part.
-    const double at_once = sent.intra_bytes + sent.nic_bytes;
-    const double bytes =
-        at_once / static_cast<double>(std::max<size_t>(1, roles_on_node_ - silent(it, back)));
-    for (size_t i = 0; i < links.size(); ++i) {
-      here_[i].level = links[i].level;
-      here_[i].bytes_per_s = links[i].bytes_per_s;
-      here_[i].up_bytes += bytes * times * (back ? links[i].down_bytes : links[i].up_bytes);
-      here_[i].down_bytes += bytes * times * (back ? links[i].up_bytes : links[i].down_bytes);
-      if (seconds <= 0 || links[i].level == plan::PcieLoad::Level::kGpu) continue;
-      double& peak = of(links[i].level).load.peak_bytes_per_s;
-      peak = std::max(peak, at_once * links[i].bytes() / seconds);
+  void add(const EngineInput& input, size_t role) {
+    const std::vector<double> times = copies_of(input, role);
+    for (size_t op = 0; op < times.size(); ++op) {
+      if (times[op] <= 0) continue;
+      const workload::Operator& it = input.plan.operators[op];
+      const double seconds = input.costs.prices[role][op].seconds();
+      to_.add(it.to_host_bytes, times[op], seconds);
+      from_.add(it.from_host_bytes, times[op], seconds);
     }
   }
-
-  void write(double step_s, std::vector<run::Link>& links) {
-    if (groups_ == nullptr) return;
-    close_node();
-    if (groups_->tree().switches() > 0) write(uplink_, step_s, links);
-    if (groups_->tree().sockets() > 1) write(socket_, step_s, links);
+  bool copies() const { return to_.bytes > 0 || from_.bytes > 0; }
+  /// The fuller direction.
+  run::Link row(const EngineInput& input, double step_s) const {
+    const auto ranks = static_cast<double>(input.plan.ranks_per_role);
+    const double line_bytes_per_s =
+        input.job.cluster.node.gpu.parameters.value_or("host_link", spec::kAssumedHostLink);
+    return link("host", to_.bytes > from_.bytes ? to_ : from_, ranks,
+                static_cast<double>(input.job.gpus), 1, line_bytes_per_s, step_s);
   }
 
  private:
-  struct Fullest {
-    const char* kind;
-    LinkLoad load = {};
-    double bytes_per_s = 0;  ///< its line rate
-  };
-  /// Of the node's roles, those that have no stage to send to.
-  size_t silent(const workload::Operator& op, bool back) const {
-    if (op.group != workload::GroupKind::kPipeline || input_.job.parallelism.vpp > 1) return 0;
-    const size_t end = back ? 0 : input_.plan.roles.size() - 1;
-    return end / roles_on_node_ == node_ ? 1 : 0;
-  }
-  Fullest& of(plan::PcieLoad::Level level) {
-    return level == plan::PcieLoad::Level::kSocket ? socket_ : uplink_;
-  }
-  void close_node() {
-    for (const plan::PcieLoad::Link& it : here_) {
-      if (it.level == plan::PcieLoad::Level::kGpu || it.bytes_per_s <= 0) continue;
-      Fullest& most = of(it.level);
-      const bool fuller =
-          most.bytes_per_s <= 0 || it.bytes() / it.bytes_per_s > most.load.bytes / most.bytes_per_s;
-      if (!fuller) continue;
-      most.load.bytes = it.bytes();
-      most.bytes_per_s = it.bytes_per_s;
-    }
-    here_.clear();
-  }
-  static void write(const Fullest& use, double step_s, std::vector<run::Link>& links) {
-    links.push_back(link(use.kind, use.load, 1, 1, 1, use.bytes_per_s, step_s));
-  }
-
-  const EngineInput& input_;
-  std::shared_ptr<const cost::PcieGroups> groups_;
-  size_t roles_on_node_, node_ = 0;
-  std::vector<plan::PcieLoad::Link> here_;  ///< of the roles on one node
-  Fullest uplink_{"uplink"}, socket_{"socket"};
+  LinkLoad to_, from_;
 };
 
 /// How far all other links hold a message up, at least 1: cards' ports to their planes and the
@@ -312,6 +204,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
   std::vector<IntraUse> intra = intra_uses(input);
   FabricUse fabric(input);
   PcieUse pcie(input);
+  HostUse host;
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const std::vector<double> times = executions(input, role);
     for (size_t op = 0; op < times.size(); ++op) {
@@ -323,8 +216,9 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
         use.load.add(sent.intra_bytes, use.shares[role] * times[op], seconds);
       nic.add(sent.nic_bytes, times[op], seconds);
       fabric.add(role, op, times[op], sent, seconds);
-      pcie.add(role, op, times[op], sent, seconds);
+      pcie.add(role, op, times[op]);
     }
+    host.add(input, role);
   }
   const spec::Node& node = input.job.cluster.node;
   const Lines lines = lines_of(input.job);
@@ -334,6 +228,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
     for (const IntraUse& use : intra)
       links.push_back(link(use.kind, use.load, ranks, use.gpus, 1, use.line_bytes_per_s, step_s));
   pcie.write(step_s, links);
+  if (host.copies()) links.push_back(host.row(input, step_s));
   if (input.job.nodes() > 1 && lines.nics > 0)
     links.push_back(link("nic", nic, ranks, lines.nics * static_cast<double>(input.job.nodes()),
                          node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));

@@ -97,19 +97,21 @@ struct Scene {
   std::vector<Energies> energies;  ///< by kind
   StepActivities activity;
   std::vector<physics::ClockLimits> told;  ///< the GPUs' limits without the cluster's cap
+  std::span<const OtherWork> others;
   FleetHeat heat{fleet, job.cluster};
   Played played() { return {job.conditions, activity, fleet, heat}; }
 };
 
-Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
-  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
+Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input,
+                                        std::span<const OtherWork> others = {}) {
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job, others));
   std::vector<physics::ClockLimits> told = fleet.limits;
   if (job.conditions.cluster_cap_w > 0)
     ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
   ERGOMETER_ASSIGN(std::vector<Energies> energies, energies_of_groups(job, input.plan));
   StepActivities activity = step_activities(input, energies, slicing(fleet));
-  return std::unique_ptr<Scene>(
-      new Scene{job, std::move(fleet), std::move(energies), std::move(activity), std::move(told)});
+  return std::unique_ptr<Scene>(new Scene{job, std::move(fleet), std::move(energies),
+                                          std::move(activity), std::move(told), others});
 }
 
 /// By kind: what the fans of the node draw that draw most.
@@ -286,7 +288,7 @@ Result<void> play_at_rest(PowerLoop& loop, Scene& scene, bool settled, Watchers 
 Result<void> tell_intervals(const Scene& scene, const Scene* nominal, Powered& result) {
   spec::Job alike = scene.job;
   alike.conditions.seed = 0;
-  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(alike));
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(alike, scene.others));
   cap_alike(scene.fleet, fleet);
   take_paces(scene.fleet, fleet);
   std::optional<AtWork> as_nominal;
@@ -300,7 +302,7 @@ Result<void> tell_intervals(const Scene& scene, const Scene* nominal, Powered& r
 /// Work that a ramp keeps from its power would take longer, which nothing here plays. A ramp that
 /// is enough follows from a play that none holds back: where power is kept down boards allow higher
 /// bursts.
-Result<Powered> slowed_by_ramp(const EngineInput& input) {
+Result<Powered> slowed_by_ramp(const EngineInput& input, std::span<const OtherWork> others) {
   constexpr double kNoneWPerS = 1e12;
   spec::Job job = input.job;
   job.conditions.smoothing_up_w_per_s = kNoneWPerS;
@@ -310,7 +312,7 @@ Result<Powered> slowed_by_ramp(const EngineInput& input) {
                                                        .clocks_hz = {},
                                                        .sampled_ranks = {},
                                                        .stretch = input.stretch},
-                                                      {.intervals = false}));
+                                                      {.intervals = false, .others = others}));
   // A fiftieth more, as plays differ a little, and two digits, rounded up.
   const double enough_w_per_s = 1.02 * free.steepest_w_per_s;
   const double digit = std::pow(10, std::floor(std::log10(enough_w_per_s)) - 1);
@@ -352,10 +354,10 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
   ERGOMETER_ASSIGN(const std::unique_ptr<Scene> nominal, scene_of(nominal_job, input));
   if (!nominal->activity.steady) return unsteady();
   PowerLoop loop(input, nominal->played());
-  const bool differs = !is_nominal(job);
+  const bool differs = !is_nominal(job) || !options.others.empty();
   std::unique_ptr<Scene> own;
   if (differs) {
-    ERGOMETER_ASSIGN(own, scene_of(job, input));
+    ERGOMETER_ASSIGN(own, scene_of(job, input, options.others));
     take_paces(nominal->fleet, own->fleet);
   }
   if (!loop.steady()) return unsteady();
@@ -373,7 +375,7 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
   }
   if (!loop.steady()) return unsteady();
   constexpr double kRoundingW = 1e-6;
-  if (loop.play().most_missing_w() > kRoundingW) return slowed_by_ramp(input);
+  if (loop.play().most_missing_w() > kRoundingW) return slowed_by_ramp(input, options.others);
   Powered result;
   result.steepest_w_per_s = loop.play().steepest_w_per_s();
   result.reference_hz = loop.reference_hz();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/power/other_work.h"
 #include "engine/time/timeline.h"
 #include "run/run.h"
 
@@ -16,7 +17,8 @@ struct PoweredOptions {
   bool intervals = true;  ///< of power and temperature
   bool ranks = false;     ///< fill the columns of every rank
   bool bands = false;     ///< how telemetry is distributed over all ranks
-  bool telling = false;   ///< telemetry of the ranks that stand for all (telling_ranks.h) as well
+  std::span<const OtherWork> others = {};  ///< on GPUs that none of the job's ranks has
+  bool telling = false;  ///< telemetry of the ranks that stand for all (telling_ranks.h) as well
   /// The job's work, for the energy of its parts; null: those are not asked for.
   const workload::Workload* energy_of = nullptr;
 };

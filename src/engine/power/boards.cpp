@@ -199,13 +199,17 @@ void Boards::draw(GpuRange all, Tick& tick) {
   });
 }
 
-/// Of a GPU that is idle, or whose clock the fast limiter cuts: its power goes too far beyond the
-/// cap.
+/// Of a GPU that is idle or another job's, or whose clock the fast limiter cuts: its power goes too
+/// far beyond the cap.
 void Boards::draw_alone(size_t gpu, Tick& tick) {
   const physics::GpuPower& kind = fleet_.of_gpu(gpu).gpu;
   const physics::Silicon& silicon = fleet_.silicon[gpu];
   const physics::Load& load = tick.loads[fleet_.row_of(gpu)];
   double& clock_hz = tick.clock_hz[gpu];
+  if (fleet_.is_others(gpu)) {
+    tick.watts[gpu] = fleet_.other_w[gpu];
+    return;
+  }
   if (load.awake) {
     physics::ClockLimits limits = fleet_.limits[gpu];
     limits.cap_w = kind.excursion * kind.cap_w;

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/time/rank_loads.h"
 #include "physics/heat_network.h"
 #include "spec/job/node_groups.h"
@@ -54,6 +55,8 @@ std::vector<double> traits(const Fleet& fleet, size_t node) {
           silicon.thermal_resistance, silicon.sensor_gain, limits.cap_w, limits.lock_hz,
           limits.brake ? 1.0 : 0.0, fleet.speed[gpu]})
       result.push_back(value);
+    for (const std::vector<double>* values : {&fleet.other_w, &fleet.other_memory_w})
+      if (!values->empty()) result.push_back((*values)[gpu]);
   }
   return result;
 }
@@ -76,7 +79,9 @@ void renumber(const std::vector<int64_t>& kept_of, Fleet& fleet) {
 
 bool are_alike(const Fleet& fleet, size_t a, size_t b) {
   return fleet.role[a] == fleet.role[b] && fleet.silicon[a] == fleet.silicon[b] &&
-         fleet.limits[a] == fleet.limits[b] && fleet.speed[a] == fleet.speed[b];
+         fleet.limits[a] == fleet.limits[b] && fleet.speed[a] == fleet.speed[b] &&
+         (fleet.other_w.empty() || (fleet.other_w[a] == fleet.other_w[b] &&
+                                    fleet.other_memory_w[a] == fleet.other_memory_w[b]));
 }
 
 /// Of one kind.
@@ -120,6 +125,8 @@ void keep_distinct(Fleet& fleet) {
     move_node(fleet.silicon, node, to, per_node);
     move_node(fleet.limits, node, to, per_node);
     move_node(fleet.speed, node, to, per_node);
+    for (std::vector<double>* values : {&fleet.other_w, &fleet.other_memory_w})
+      if (!values->empty()) move_node(*values, node, to, per_node);
   }
   fleet.nodes = static_cast<int64_t>(known.size());
   renumber(kept_of, fleet);
@@ -130,6 +137,8 @@ void keep_distinct(Fleet& fleet) {
   fleet.silicon.resize(gpus);
   fleet.limits.resize(gpus);
   fleet.speed.resize(gpus);
+  for (std::vector<double>* values : {&fleet.other_w, &fleet.other_memory_w})
+    if (!values->empty()) values->resize(gpus);
 }
 
 void find_like(const std::vector<physics::Lane>& lanes, size_t first, Fleet& fleet) {
@@ -217,9 +226,21 @@ void give_roles(const spec::Job& job, Fleet& fleet) {
   }
 }
 
+void give_others(std::span<const OtherWork> others, Fleet& fleet) {
+  if (others.empty()) return;
+  fleet.other_w.assign(static_cast<size_t>(fleet.gpus()), 0.0);
+  fleet.other_memory_w = fleet.other_w;
+  for (const OtherWork& it : others) {
+    const auto gpu = static_cast<size_t>(it.gpu);
+    ERGOMETER_CHECK(it.gpu < fleet.gpus() && fleet.role[gpu] < 0, "a GPU without a rank");
+    fleet.other_w[gpu] = it.watts;
+    fleet.other_memory_w[gpu] = it.memory_w;
+  }
+}
+
 }  // namespace
 
-Result<Fleet> make_fleet(const spec::Job& job) {
+Result<Fleet> make_fleet(const spec::Job& job, std::span<const OtherWork> others) {
   const spec::Conditions& conditions = job.conditions;
   Fleet fleet;
   fleet.nodes = job.nodes();
@@ -239,6 +260,7 @@ Result<Fleet> make_fleet(const spec::Job& job) {
   settle_locks(fleet);
   fleet.rank_map = job.parallelism.rank_map;
   give_roles(job, fleet);
+  give_others(others, fleet);
   keep_distinct(fleet);
   find_like(job.cluster, fleet);
   return fleet;

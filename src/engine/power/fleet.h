@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/power/other_work.h"
 #include "physics/governor.h"
 #include "physics/heat.h"
 #include "physics/node_power.h"
@@ -55,7 +57,11 @@ struct Fleet {
   /// By GPU: the first of its node that nothing tells it from, its place among the GPUs of its
   /// cooling lane and what they are included: power, clock and heat of both are the same.
   std::vector<int32_t> like;
+  /// By GPU, what another job draws there and of it the heat of the HBM; 0: none. Empty: no GPU of
+  /// these nodes is another job's.
+  std::vector<double> other_w, other_memory_w;
 
+  bool is_others(size_t gpu) const { return !other_w.empty() && other_w[gpu] > 0; }
   /// Of a GPU that has a rank.
   size_t stage_of(size_t gpu) const {
     return static_cast<size_t>(role[gpu] / classes) / kinds.size();
@@ -91,7 +97,8 @@ struct Fleet {
   }
 };
 
-/// An input error names the parameter that a catalog entry lacks.
-Result<Fleet> make_fleet(const spec::Job& job);
+/// An input error names the parameter that a catalog entry lacks. `others`: what other jobs draw on
+/// GPUs that none of the job's ranks has.
+Result<Fleet> make_fleet(const spec::Job& job, std::span<const OtherWork> others = {});
 
 }  // namespace ergometer::engine

@@ -137,6 +137,11 @@ void FleetHeat::take_power(GpuRange gpus, std::span<const double> watts,
                       .row_memory_w = row_memory_w.data(),
                       .die_w = die_w_.data() + gpus.first,
                       .memory_w = memory_w_.data() + gpus.first});
+  for (size_t gpu = gpus.first; gpu < gpus.first + gpus.count && !fleet_.other_w.empty(); ++gpu) {
+    if (!fleet_.is_others(gpu)) continue;
+    memory_w_[gpu] = fleet_.other_memory_w[gpu];
+    die_w_[gpu] = watts[gpu] - memory_w_[gpu];
+  }
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
   for (size_t node = gpus.first / per_node; node < (gpus.first + gpus.count) / per_node; ++node)
     node_gpus_w_[node] = base::sum(watts.subspan(node * per_node, per_node));
@@ -250,7 +255,8 @@ void FleetHeat::move_ceiling(const GpuStep& now, size_t gpu, double weight) {
 
 void FleetHeat::move_ceilings(const FleetStep& step, double weight) {
   moved_clock_ = 0;
-  for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) move_ceiling(step.gpus[gpu], gpu, weight);
+  for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu)
+    if (!fleet_.is_others(gpu)) move_ceiling(step.gpus[gpu], gpu, weight);
 }
 
 void FleetHeat::note_moves(const std::vector<double>& before_c) {

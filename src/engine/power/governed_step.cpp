@@ -234,12 +234,15 @@ void GovernedStep::add_slice(const Piece& piece, size_t slice, const std::vector
   for (size_t i = 0; i < piece.count; ++i) {
     const Load& now = loads[index(slice, role[i])];
     const double v = voltage[i];
+    const size_t gpu = boards_.gpu[piece.first + i];
+    const bool is_others = fleet_.is_others(gpu);
     if (others > 0 && role[i] < 0)
-      watts[i] = kind.power_at(v, clock_hz[i], piece.leakage_w[i], now);
+      watts[i] =
+          is_others ? fleet_.other_w[gpu] : kind.power_at(v, clock_hz[i], piece.leakage_w[i], now);
     GpuStep& sum = sums.gpus[i];
     sum.mean_w += share * watts[i];
     sum.peak_w = std::max(sum.peak_w, watts[i]);
-    sum.memory_w += share * kind.memory_heat_w(now);
+    sum.memory_w += share * (is_others ? fleet_.other_memory_w[gpu] : kind.memory_heat_w(now));
     sum.core_w += share * now.core_w * v * v;
     if (now.awake)
       sum.active_w += share * kind.active_w * v * v * clock_hz[i] / kind.clocks.highest_hz;

@@ -123,7 +123,8 @@ struct PowerLoop::Means {
   }
   void finish() {
     for (size_t gpu = 0; gpu < memory_w.size(); ++gpu)
-      memory_w[gpu] = row_memory_w[fleet->kind_of(gpu)][fleet->row_of(gpu)];
+      memory_w[gpu] = fleet->is_others(gpu) ? fleet->other_memory_w[gpu] * length_s
+                                            : row_memory_w[fleet->kind_of(gpu)][fleet->row_of(gpu)];
     for (std::vector<double>* values : {&watts, &memory_w, &die_c})
       for (double& value : *values) value /= length_s;
   }

@@ -2,21 +2,18 @@
 //
 // On a rank, at most one instruction of every stream is at work at a time. Over every interval in
 // which the same ones are at work, each proceeds at a rate <= 1:
-//   a copy to or from the host:   1: it has engines and a link of its own;
-//   a kernel beside collectives:  1 / (1 + sum over them of (compute_slowdown - 1)), divided by the
-//   number of
-//                                 kernels that share the GPU at that moment;
-//   a collective beside kernels:  1 / (1 + sum of (collective_slowdown - 1)), times its share of
-//   the links: what
-//                                 max-min fairness gives it of the demand (bytes / duration) it has
-//                                 when alone.
+//   a copy to or from the host: its share of the node's PCIe links; 1 where the node says no tree;
+//   a kernel beside collectives: 1 / (1 + sum over them of (compute_slowdown - 1)), divided by the
+//     number of kernels that share the GPU at that moment;
+//   a collective beside kernels: 1 / (1 + sum of (collective_slowdown - 1)), times its share of the
+//     links: what max-min fairness gives it of the demand (bytes / duration) it has when alone.
 // An instruction that took T seconds did W = integral of its rate of work, so it is stretched by T
 // / W. Stretching moves everything behind it; so the timeline and the stretch are found in turns,
 // until they settle. One rank of every role is looked at, at the reference clock: stretch is a
 // property of the program, not of a rank. Only the bandwidth part of a collective shares: the
 // demand is taken over its whole duration, latency included, so that a latency-bound collective
 // asks for little. Of a node's PCIe tree the fullest link of each collective counts as one that
-// they share.
+// they share, and so does that of copies to and from the host.
 //
 // Links between switches, or of the nodes of a torus and circuits, are shared like cards, where one
 // collective or another fills them more than the cards (plan/network/fabric_load.cpp): of link l a
@@ -71,14 +68,14 @@ struct Activity {
   int32_t op = -1;
   bool communication = false;
   bool sends = false, receives = false;
-  const Demand* demand = nullptr;  ///< of communication
+  const Demand* demand = nullptr;  ///< of communication, and of copies to and from the host
   double begin_s = 0, end_s = 0;
   double work_s = 0;  ///< done at the rates found
 
   /// `ends`: of the links before, one direction is for what is sent and one for what is received.
   double bytes_per_s(size_t link, size_t ends) const {
     const bool out = link % 2 == 0;
-    return !communication || (link < ends && !(out ? sends : receives)) ? 0 : (*demand)[link];
+    return link < ends && !(out ? sends : receives) ? 0 : (*demand)[link];
   }
 };
 
@@ -171,7 +168,6 @@ class Contention {
   Contention(const spec::Job& job, const plan::Plan& plan, std::span<const cost::CostModel> models,
              const cost::CostTable& costs)
       : job_(job), plan_(plan), models_(models), costs_(costs), slowdowns_(models.size()) {
-    if (!spec::is_mixed(job.cluster)) pcie_ = cost::PcieGroups::make(job);
     NetworkLines lines(job, plan);
     links_ = kNodeLinks + 2 * lines.count();
     ends_ = lines.is_tree() ? links_ : kNodeLinks;
@@ -218,7 +214,13 @@ class Contention {
     return costs_.slowest_group.empty() ? 0 : costs_.slowest_group[role];
   }
   Stretch all_ones() const;
+  /// Null: the role's nodes say no PCIe tree.
+  const cost::PcieGroups* pcie_of(size_t role) const {
+    const size_t group = group_of(role);
+    return group < costs_.pcie.size() ? costs_.pcie[group].get() : nullptr;
+  }
   Demand demand(size_t role, size_t number, NetworkLines& lines) const;
+  Demand demand_of_copy(const Operator& copy, size_t role, double alone_s) const;
   void run(const Stretch& stretch);
   double end_s() const;
   void look_at(Stretch& found);
@@ -239,13 +241,12 @@ class Contention {
   const plan::Plan& plan_;
   std::span<const cost::CostModel> models_;
   const cost::CostTable& costs_;
-  std::shared_ptr<const cost::PcieGroups> pcie_;  ///< null: the nodes say no tree
-  std::vector<Demand> capacities_;                ///< by group of nodes
-  size_t links_ = kNodeLinks;                     ///< those of kLinks that there are
-  size_t ends_ = kNodeLinks;                      ///< Activity::bytes_per_s
-  size_t group_ = 0;                              ///< of the role at hand
-  std::vector<std::vector<Demand>> demands_;      ///< [role][operator]
-  std::vector<std::vector<size_t>> launched_;     ///< by role: the instructions that take time
+  std::vector<Demand> capacities_;             ///< by group of nodes
+  size_t links_ = kNodeLinks;                  ///< those of kLinks that there are
+  size_t ends_ = kNodeLinks;                   ///< Activity::bytes_per_s
+  size_t group_ = 0;                           ///< of the role at hand
+  std::vector<std::vector<Demand>> demands_;   ///< [role][operator]
+  std::vector<std::vector<size_t>> launched_;  ///< by role: the instructions that take time
   // Working memory of a round, kept from round to round.
   Durations durations_s_;
   std::vector<Activities> times_;
@@ -268,19 +269,31 @@ Stretch Contention::all_ones() const {
 Demand Contention::demand(size_t role, size_t number, NetworkLines& lines) const {
   const Operator& it = plan_.operators[number];
   const double alone_s = costs_.prices[role][number].seconds();
+  if (alone_s > 0 && it.to_host_bytes + it.from_host_bytes > 0)
+    return demand_of_copy(it, role, alone_s);
   if (it.kind != workload::OperatorKind::kCollective || alone_s <= 0) return {};
   const cost::Traffic traffic = cost::traffic(it, plan_.placements[role][number]);
   const Demand& capacity = capacities_[group_of(role)];
   const double intra = std::min(traffic.intra_bytes / alone_s, capacity[kIntraOut]);
   const double nic = std::min(traffic.nic_bytes / alone_s, capacity[kNicOut]);
   double pcie = 0;
-  if (pcie_ != nullptr && pcie_->carries(plan_.placements[role][number]))
+  if (const auto* groups = pcie_of(role);
+      groups != nullptr && groups->carries(plan_.placements[role][number]))
     pcie =
-        std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * pcie_->s_per_byte(it) / alone_s);
+        std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * groups->s_per_byte(it) / alone_s);
   Demand demand{intra, intra, nic, nic, pcie, pcie};
   if (capacity[kNicOut] > 0)
     lines.add(role, number, traffic.nic_bytes / alone_s / capacity[kNicOut], demand);
   return demand;
+}
+
+Demand Contention::demand_of_copy(const Operator& copy, size_t role, double alone_s) const {
+  const cost::PcieGroups* groups = pcie_of(role);
+  if (groups == nullptr) return {};
+  const auto of = [&](double bytes) {
+    return std::min(1.0, bytes * groups->host_s_per_byte() / alone_s);
+  };
+  return {0, 0, 0, 0, of(copy.to_host_bytes), of(copy.from_host_bytes)};
 }
 
 void Contention::run(const Stretch& stretch) {
@@ -406,7 +419,7 @@ void Contention::advance(std::span<Activity* const> active, double interval_s) {
     if (active.size() > 1)
       rate = it->communication       ? communication_rate(*it, active)
              : needs_sms(op(it->op)) ? compute_rate(*it, active)
-                                     : 1;
+                                     : link_share(*it, active);
     it->work_s += rate * interval_s;
   }
 }
@@ -431,6 +444,8 @@ double Contention::communication_rate(const Activity& collective,
       shares |= other != &collective;
     else if (needs_sms(op(other->op)))
       slowdown += slowdowns(other->op, collective.op).second - 1;
+    else
+      shares = true;
   }
   return (shares ? link_share(collective, active) : 1) / slowdown;
 }

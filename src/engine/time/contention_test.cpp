@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/test_support.h"
+#include "cost/pcie_groups.h"
 #include "engine/time/fair_share.h"
 #include "engine/time/test_plan.h"
 #include "spec/catalog/read.h"
@@ -43,10 +44,10 @@ TEST(FairShare, AWideLinkGivesAll) {
 }
 
 /// Two nodes of eight H100, data parallel over both.
-spec::Job job_of_sixteen() {
+spec::Job job_of_sixteen(const char* cluster = "hgx-h100") {
   spec::Settings settings;
   const char* const values[][2] = {{"model", "llama3-8b"},
-                                   {"cluster", "hgx-h100"},
+                                   {"cluster", cluster},
                                    {"gpus", "16"},
                                    {"tensor_model_parallel_size", "8"},
                                    {"global_batch_size", "16"},
@@ -182,6 +183,33 @@ TEST_F(Contended, KernelsSideBySideDivideTheGpu) {
   const Stretch stretch = settle();
   EXPECT_NEAR(stretch[0][0], 2.0f, 0.01);
   EXPECT_NEAR(stretch[0][1], 4.0f / 3, 0.01);
+}
+
+// A copy to the host and a message that each fill the switch's link upward for 1 s: both have half
+// of it. What comes back from the host takes the other direction, which the message fills as well.
+TEST_F(Contended, CopiesToTheHostShareTheUplink) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  job = job_of_sixteen(
+      "{extends: hgx-h100, pcie: {sockets: [{nics: [0, 1, 2, 3, 4, 5, 6, 7], switches: [{uplink: "
+      "gen5 x16, gpus: [0, 1, 2, 3, 4, 5, 6, 7]}]}]}}");
+  const auto groups = cost::PcieGroups::make(job);
+  test.costs.pcie = {groups};
+  const int32_t message = network(GroupKind::kData, 1, 1);
+  workload::Operator& sent = test.plan.operators.back();
+  sent.comm_bytes = 1 / groups->s_per_byte(sent);
+  const int32_t copy = test.op(1);
+  workload::Operator& copied = test.plan.operators.back();
+  copied.kernels = 0;
+  copied.to_host_bytes = 1 / groups->host_s_per_byte();
+  test.collective(0, message, Stream::kData);
+  test.compute(0, copy, Stream::kHostCopies);
+  const Stretch shared = settle();
+  EXPECT_NEAR(shared[0][0], 2, 0.01);
+  EXPECT_NEAR(shared[0][1], 2, 0.01);
+  test.costs.pcie = {nullptr};  // nodes that say no tree
+  const Stretch apart = settle();
+  EXPECT_EQ(apart[0][0], 1);
+  EXPECT_EQ(apart[0][1], 1);
 }
 
 }  // namespace

@@ -47,6 +47,22 @@ void PcieLoad::arrive(int nic, int gpu, double bytes) {
   carry(tree_.nics[from], tree_.gpus[to], !tree_.gpudirect, bytes);
 }
 
+void PcieLoad::to_host(int gpu, double bytes) {
+  const auto from = static_cast<size_t>(gpu);
+  links_[tree_.bridges.size() + from].up_bytes += bytes;
+  for (size_t at = static_cast<size_t>(tree_.gpus[from]); tree_.bridges[at].above >= 0;
+       at = static_cast<size_t>(tree_.bridges[at].above))
+    links_[at].up_bytes += bytes;
+}
+
+void PcieLoad::from_host(int gpu, double bytes) {
+  const auto to = static_cast<size_t>(gpu);
+  links_[tree_.bridges.size() + to].down_bytes += bytes;
+  for (size_t at = static_cast<size_t>(tree_.gpus[to]); tree_.bridges[at].above >= 0;
+       at = static_cast<size_t>(tree_.bridges[at].above))
+    links_[at].down_bytes += bytes;
+}
+
 double PcieLoad::seconds(double share) const {
   double longest = 0;
   for (const Link& link : links_)

@@ -18,6 +18,9 @@ class PcieLoad {
   void send(int gpu, int to_gpu, double bytes);
   void leave(int gpu, int nic, double bytes);
   void arrive(int nic, int gpu, double bytes);
+  /// Copies between a GPU and the host's memory, at its own socket.
+  void to_host(int gpu, double bytes);
+  void from_host(int gpu, double bytes);
 
   enum class Level { kGpu, kUplink, kSocket };
   struct Link {

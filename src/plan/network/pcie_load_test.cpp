@@ -37,6 +37,19 @@ TEST(PcieLoad, APeerBehindTheSameSwitchLoadsNoUplink) {
   expect_link(load, 0, 0, 0);  // one socket: nothing passes to another
 }
 
+TEST(PcieLoad, CopiesClimbToTheirSocket) {
+  const spec::PcieTree tree = two_switches(true);
+  PcieLoad load(tree, 10e9);
+  load.to_host(0, 5);
+  load.to_host(1, 2);
+  load.from_host(2, 3);
+  expect_link(load, 1, 7, 0);
+  expect_link(load, 3, 0, 3);
+  expect_link(load, 4, 5, 0);
+  expect_link(load, 0, 0, 0);  // not on to the other socket
+  expect_link(load, 2, 0, 0);
+}
+
 TEST(PcieLoad, WithoutPeerToPeerAllGoesThroughTheHost) {
   spec::PcieTree tree = two_switches(false);
   tree.peer_to_peer = false;

@@ -13,7 +13,7 @@ using together::Together;
 
 void write_uplinks(JsonWriter& json, const JobBeside& job, const Together& of) {
   json.rows("uplinks", job.tiers, [&](const together::TierUse& use) {
-    json.member("tier", use.tier).member("load", use.load);
+    json.member("tier", use.tier).member("pcie", use.is_pcie).member("load", use.load);
     json.member("busy_fraction", use.busy_s / job.step_s);
     json.member("load_factor", use.share);
     json.list("beside", base::mapped(use.with, [&](size_t other) { return of.jobs[other].name; }));
@@ -23,14 +23,21 @@ void write_uplinks(JsonWriter& json, const JobBeside& job, const Together& of) {
 void write_jobs_beside(JsonWriter& json, const Together& of) {
   json.objects("jobs", of.jobs, [&](const JobBeside& job) {
     json.member("name", job.name).member("gpus", job.gpus);
-    json.member("nodes", base::ranges_text(job.nodes)).member("fits", job.fits);
+    json.member("nodes", base::ranges_text(job.place.nodes));
+    json.known("gpus_of_node", base::ranges_text(job.place.gpus)).member("fits", job.fits);
     json.member("alone_step_time_s", job.alone_step_s);
     json.member("placed_step_time_s", job.placed_step_s);
+    json.member("warmed_step_time_s", job.warmed_step_s);
     json.member("step_time_s", job.step_s).member("slower_pct", 100 * job.slower());
     if (!of.meets_on_switches) json.member("step_time_s_high", job.most_step_s);
     const together::TierUse* by = job.slowed_by();
     json.known("slowed_by", by == nullptr ? "" : by->tier);
-    if (of.has_power) json.member("mean_w", job.mean_w).member("peak_w", job.peak_w);
+    if (of.has_power) {
+      json.member("mean_w", job.mean_w).member("peak_w", job.peak_w);
+      json.member("alone_max_gpu_c", job.alone_max_c).member("max_gpu_c", job.max_c);
+    }
+    json.list("on_node",
+              base::mapped(job.on_node, [&](size_t other) { return of.jobs[other].name; }));
     write_uplinks(json, job, of);
   });
 }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/collection.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -30,7 +32,7 @@ std::string jobs_table(const Together& of) {
   for (const JobBeside& job : of.jobs) {
     std::vector<std::string> row = {job.name,
                                     std::to_string(job.gpus),
-                                    base::cut_to(base::ranges_text(job.nodes), 16),
+                                    base::cut_to(together::place_text(job.place), 16),
                                     base::format_seconds(job.alone_step_s),
                                     base::format_seconds(job.step_s),
                                     format_share(job.slower())};
@@ -40,25 +42,54 @@ std::string jobs_table(const Together& of) {
   return table.text(kWidth);
 }
 
-/// Why a job takes longer: where it lies, which may also help, and who sends over the same links.
+std::string names_of(const std::vector<size_t>& jobs, const Together& of) {
+  return base::listed(base::mapped(jobs, [&](size_t job) { return of.jobs[job].name; }));
+}
+
+/// What its place does to a job, which may also help.
+std::string place_reason(const JobBeside& job) {
+  const bool shares = job.place.shares_node();
+  if (is_slower(job.alone_step_s, job.placed_step_s))
+    return fmt::format("{} shorter for {}", format_share(1 - job.placed_step_s / job.alone_step_s),
+                       shares ? "its GPUs lie better in the node than the first ones"
+                              : "fewer of its nodes share a switch's links than alone");
+  if (is_slower(job.placed_step_s, job.alone_step_s))
+    return fmt::format("{} longer for {}", format_share(job.placed_step_s / job.alone_step_s - 1),
+                       shares ? "its GPUs lie worse in the node than the first ones"
+                              : "its nodes lie under more switches than alone");
+  return {};
+}
+
+std::string heat_reason(const JobBeside& job, const Together& of) {
+  if (job.on_node.empty() || !is_slower(job.warmed_step_s, job.placed_step_s)) return {};
+  return fmt::format("{} longer for the heat of {} on its node",
+                     format_share(job.warmed_step_s / job.placed_step_s - 1),
+                     names_of(job.on_node, of));
+}
+
+std::string link_reason(const JobBeside& job, const Together& of) {
+  const together::TierUse* by = job.slowed_by();
+  if (by == nullptr || !is_slower(job.step_s, job.warmed_step_s)) return {};
+  const std::string links = by->is_pcie
+                                ? fmt::format("on the PCIe link of {} of its node", by->tier)
+                                : fmt::format("on the links above {} switches", by->tier);
+  return fmt::format(
+      "{} longer by {}, {}: it sends {} of the time, and they hold it up {:.2f} times (alone "
+      "{:.2f})",
+      format_share(job.step_s / job.warmed_step_s - 1), names_of(by->with, of), links,
+      base::format_percent(by->busy_s / job.step_s), by->load * by->share, std::max(1.0, by->load));
+}
+
+/// Why a job takes longer: where it lies, the heat of who is beside it, who sends over the same
+/// links.
 std::string reasons(const JobBeside& job, const Together& of) {
   std::string text;
-  if (is_slower(job.alone_step_s, job.placed_step_s))
-    text = fmt::format("{} shorter for fewer of its nodes share a switch's links than alone",
-                       format_share(1 - job.placed_step_s / job.alone_step_s));
-  if (is_slower(job.placed_step_s, job.alone_step_s))
-    text = fmt::format("{} longer for its nodes lie under more switches than alone",
-                       format_share(job.placed_step_s / job.alone_step_s - 1));
-  const together::TierUse* by = job.slowed_by();
-  if (by == nullptr || !is_slower(job.step_s, job.placed_step_s)) return text;
-  const auto others = base::mapped(by->with, [&](size_t other) { return of.jobs[other].name; });
-  if (!text.empty()) text += ", then ";
-  return text + fmt::format(
-                    "{} longer by {}, on the links above {} switches: it sends {} of the time, "
-                    "and they hold it up {:.2f} times (alone {:.2f})",
-                    format_share(job.step_s / job.placed_step_s - 1), base::listed(others),
-                    by->tier, base::format_percent(by->busy_s / job.step_s), by->load * by->share,
-                    std::max(1.0, by->load));
+  for (const std::string& reason :
+       {place_reason(job), heat_reason(job, of), link_reason(job, of)}) {
+    if (reason.empty()) continue;
+    text += (text.empty() ? "" : ", then ") + reason;
+  }
+  return text;
 }
 
 /// How much longer jobs may take on a network whose links are not followed.
@@ -82,7 +113,43 @@ std::string all_reasons(const Together& of) {
     if (const std::string why = reasons(job, of); !why.empty())
       text += beside_fact(text.empty() ? "Why" : "", fmt::format("{}: {}", job.name, why));
   if (text.empty()) return beside_fact("Network", "no job takes links from another");
-  return text + beside_fact("", "assumed: links are shared fairly by nodes, phases are unrelated");
+  const bool on_links =
+      std::ranges::any_of(of.jobs, [](const JobBeside& job) { return job.slowed_by() != nullptr; });
+  return text + (on_links ? beside_fact("",
+                                        "assumed: links are shared fairly by nodes, phases are "
+                                        "unrelated")
+                          : std::string());
+}
+
+/// What jobs on GPUs of one node share of its links.
+std::string_view inside_text(const Together& of) {
+  switch (of.intra) {
+    case spec::IntraKind::kNvlinkSwitch:
+      return "NVSwitch passes on all that every GPU's links carry, jobs take none of it from each "
+             "other";
+    case spec::IntraKind::kNvlinkMesh:
+    case spec::IntraKind::kXgmiMesh: return "links join pairs of GPUs, those of a job are its own";
+    case spec::IntraKind::kPcie:
+      return of.follows_pcie ? "what jobs take of each other's PCIe links is followed"
+                             : "their PCIe links are not known (the node says no pcie: tree), so "
+                               "that what jobs take of each other's is left out";
+  }
+  return {};
+}
+
+/// Of jobs on GPUs of one node: what they share, and the hottest GPU of each.
+std::string node_text(const Together& of) {
+  if (!of.shares_nodes()) return {};
+  std::string text = beside_fact(
+      "Shared node",
+      fmt::format("{}; memory and processors of the host are not followed", inside_text(of)));
+  if (!of.has_power) return text;
+  std::vector<std::string> hottest;
+  for (const JobBeside& job : of.jobs)
+    if (!job.on_node.empty())
+      hottest.push_back(
+          fmt::format("{} {:.0f} C (alone {:.0f})", job.name, job.max_c, job.alone_max_c));
+  return text + beside_fact("Hottest GPU", base::listed(hottest));
 }
 
 std::string feed_text(const Feed& feed) {
@@ -100,7 +167,11 @@ std::string feed_text(const Feed& feed) {
 
 std::string hall_text(const Together& of) {
   if (!of.has_power) return beside_fact("Power", "nothing is known of these GPUs' power");
-  std::string text = beside_fact("Mean", base::format_si(of.mean_w, "W") + " at the nodes' plugs");
+  std::string text =
+      beside_fact("Mean", base::format_si(of.mean_w, "W") + " at the nodes' plugs" +
+                              (of.shares_nodes() ? "; host and idle GPUs of a shared node count "
+                                                   "once, by its jobs' GPUs"
+                                                 : ""));
   text += beside_fact("Peak, worst",
                       base::format_si(of.worst_peak_w, "W") + ": all jobs at their peaks at once");
   text += beside_fact("Peak, likely",
@@ -125,7 +196,8 @@ std::string together_text(const Together& of) {
                                 : counted(of.nodes(), "node");
   return fmt::format("{} on {} ({}), {}\n\n", counted(std::ssize(of.jobs), "job"), of.cluster,
                      nodes, of.placement) +
-         jobs_table(of) + '\n' + all_reasons(of) + memory_notes(of) + '\n' + hall_text(of);
+         jobs_table(of) + '\n' + all_reasons(of) + node_text(of) + memory_notes(of) + '\n' +
+         hall_text(of);
 }
 
 }  // namespace ergometer::report

@@ -6,6 +6,7 @@
 #include "report/explain/explain.h"
 #include "run/link_kinds.h"
 #include "spec/job/circuits.h"
+#include "spec/job/host_link.h"
 
 namespace ergometer::report {
 namespace {
@@ -35,6 +36,10 @@ Explanation line_rate(const spec::Job& job, const run::Link& link) {
         link.kind == "uplink" ? "the fullest PCIe switch's link upward, one direction"
                               : "what passes between sockets, one direction",
         "node " + node.name);
+  if (link.kind == "host")
+    return number_node("line rate",
+                       node.gpu.parameters.value_or("host_link", spec::kAssumedHostLink), "B/s",
+                       "one GPU's link to the host, one direction", "GPU " + node.gpu.name);
   if (link.kind != "nic")
     return number_node("line rate", node.intra_bytes_per_s, "B/s",
                        "one GPU, one direction, all its links together", "node " + node.name);
@@ -50,6 +55,10 @@ Explanation traffic(const std::string& name, const run::Link& link) {
         "what the fullest link of the kind carries: over every transfer, what a node sends x the "
         "share of it that the pattern puts on one link; stages send forth and back on the link's "
         "two directions");
+  if (link.kind == "host")
+    return number_node(
+        name, link.bytes_per_step, "B",
+        "what every rank copies to the host's memory, or from it where that is more");
   return number_node(name, link.bytes_per_step, "B",
                      "over every transfer of every rank, the bytes that it puts on this kind of "
                      "link, counted at the sender");

@@ -147,11 +147,18 @@ class PriceNode {
          "bytes of whole-sequence tensors that find no memory / allocator.rate"},
         {"data_wait", "data.micro_batch", "data.micro_batch"},
         {"host_adam", "optimizer.host_rate",
-         "parameters of the node's GPUs / optimizer.host_rate, 5e9 per s without it"},
+         "the longer of parameters of the node's GPUs / optimizer.host_rate, 5e9 per s without it, "
+         "and bytes each way / to the host"},
         {"", "step.fixed", "step.fixed"}};
     for (const Wait& wait : kWaits) {
       if (!wait.op.empty() && op_.name != wait.op) continue;
       node_.formula = wait.formula;
+      if (op_.to_host_bytes > 0) {
+        input("bytes each way", op_.to_host_bytes, "B",
+              "gradients there, parameters back, in 16 bit, at the same time");
+        input("to the host", spec::host_bytes_per_s(job_.cluster), "B/s",
+              "what all GPUs of a node that copy at once leave one");
+      }
       return parameter(job_.software.parameters, wait.parameter, job_.software.name + ": ");
     }
   }
@@ -442,7 +449,7 @@ class PriceNode {
 
   /// Of the node's PCIe tree, the link that everybody's bytes fill first.
   void pcie() {
-    const auto groups = cost::PcieGroups::make(job_);
+    const auto& groups = model_.pcie();
     if (groups == nullptr || !groups->carries(where_) || terms_.transfer_s <= 0) return;
     const cost::Traffic sent = cost::traffic(op_, where_);
     const double bytes = sent.intra_bytes + sent.nic_bytes;

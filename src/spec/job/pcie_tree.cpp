@@ -12,8 +12,6 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr double kCopyShare = 0.8;
-
 base::Parameter place(int bridge, const base::Parameter& like) {
   return {static_cast<double>(bridge), "", like.source, like.grade};
 }
@@ -73,6 +71,17 @@ std::optional<PcieTree> pcie_tree(const Node& node) {
   tree.peer_to_peer = p.at("pcie.peer_to_peer") > 0;
   tree.gpudirect = p.at("pcie.gpudirect") > 0;
   return tree;
+}
+
+void slow_pcie_link(size_t bridge, double times, base::ParameterSet& parameters) {
+  for (const char* link : {"socket_link", "uplink"}) {
+    const std::string name = fmt::format("pcie.bridge{}.{}", bridge, link);
+    const base::Parameter* found = parameters.find(name);
+    if (found == nullptr || times == 1) continue;
+    base::Parameter slower = *found;
+    slower.value /= times;
+    parameters.set(name, slower);
+  }
 }
 
 double pcie_bytes_per_s(int generation, int lanes) {

@@ -33,14 +33,20 @@ void set_pcie_tree(const PcieTree& tree, const base::Parameter& socket_link,
 /// Nothing: the node says none.
 std::optional<PcieTree> pcie_tree(const Node& node);
 
+/// Of the link upward from a bridge, what others leave of its rate: that over `times`.
+void slow_pcie_link(size_t bridge, double times, base::ParameterSet& parameters);
+
 /// Line rate of a PCIe link, one direction, bytes/s: GT/s x lanes x what the coding leaves (8b/10b,
 /// from generation 3 on 128b/130b, in generation 6 236 bytes of each flit of 256; PCI-SIG base
 /// specifications). Generations 1 to 6.
 double pcie_bytes_per_s(int generation, int lanes);
 
+inline constexpr double kCopyShare = 0.8;
+
 /// Bytes/s, one direction, that the worst placed GPU has to the host's memory while all GPUs of
 /// the node copy: its own link (`host_link`) or, of an uplink, the share that the GPUs below leave
-/// each other; copies of pinned memory reach 0.8 of it (assumed).
+/// each other; copies of pinned memory reach
+/// `kCopyShare` of it (assumed).
 double host_bytes_per_s(const PcieTree& tree, double host_link_bytes_per_s);
 
 }  // namespace ergometer::spec

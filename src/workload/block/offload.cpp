@@ -22,13 +22,14 @@ namespace ergometer::workload {
 namespace {
 
 void copy_beside(const spec::Job& job, const Shapes& shapes, Workload& workload, Pass pass,
-                 std::string_view name, double seconds, std::vector<Item>& list) {
+                 std::string_view name, double bytes, std::vector<Item>& list) {
   Operator copy;
   copy.pass = pass;
   copy.module = Module::kData;
   copy.name = name;
   copy.kernels = 0;
-  copy.host_wait_s = seconds;
+  copy.host_wait_s = bytes / spec::host_bytes_per_s(job.cluster);
+  (pass == Pass::kForward ? copy.to_host_bytes : copy.from_host_bytes) = bytes;
   std::vector<Item> beside;
   BlockWriter writer(job, shapes, workload, beside, pass);
   writer.join(Stream::kHostCopies, Stream::kCompute);
@@ -46,13 +47,12 @@ void copy_activations(const spec::Job& job, const Shapes& shapes, Workload& work
   double bytes = 0;
   for (size_t i = 0; i < first; ++i)
     bytes += workload.blocks[static_cast<size_t>(layers[i])].activations.kept;
-  const double seconds =
-      bytes / static_cast<double>(layers.size()) / spec::host_bytes_per_s(job.cluster);
+  bytes /= static_cast<double>(layers.size());
   for (const int block : std::set<int>(layers.begin(), layers.end())) {
     Block& layer = workload.blocks[static_cast<size_t>(block)];
-    copy_beside(job, shapes, workload, Pass::kForward, kActivationsOut, seconds, layer.forward);
+    copy_beside(job, shapes, workload, Pass::kForward, kActivationsOut, bytes, layer.forward);
     if (!layer.backward.empty())
-      copy_beside(job, shapes, workload, Pass::kBackward, kActivationsIn, seconds, layer.backward);
+      copy_beside(job, shapes, workload, Pass::kBackward, kActivationsIn, bytes, layer.backward);
   }
 }
 

@@ -40,6 +40,8 @@ TEST(Offload, EveryLayerCarriesItsShareBesideIt) {
        {std::pair{&layer.forward, kActivationsOut}, std::pair{&layer.backward, kActivationsIn}}) {
     const Operator& copy = test::find_op(workload, *list, std::string(name));
     EXPECT_DOUBLE_EQ(copy.host_wait_s, seconds);
+    EXPECT_DOUBLE_EQ(copy.to_host_bytes + copy.from_host_bytes, layer.activations.kept / 2);
+    EXPECT_EQ(copy.to_host_bytes > 0, name == kActivationsOut);
     EXPECT_EQ(copy.kernels, 0);
     // It begins with the layer, which is not over before it.
     EXPECT_EQ(list->at(0).kind, Item::Kind::kJoin);
@@ -48,6 +50,20 @@ TEST(Offload, EveryLayerCarriesItsShareBesideIt) {
     EXPECT_EQ(list->back().kind, Item::Kind::kJoin);
     EXPECT_EQ(list->back().on, Stream::kHostCopies);
   }
+}
+
+// 1e9 parameters on each of 8 ranks at 5e9 a second; or 2 GB each way at 1 GB/s (optimizer.cpp).
+TEST(Offload, AdamOnTheHostWaitsForTheSlowerOfUpdatesAndCopies) {
+  spec::Job job = four_layers(0);
+  job.training.optimizer_offload = true;
+  job.gpus = job.cluster.node.gpus = 8;
+  const ParameterShare share{.trainable_dense = 1e9};
+  EXPECT_DOUBLE_EQ(optimizer_step(job, share).host_wait_s, 1.6);
+  job.cluster.node.parameters.set("host.link_share", {0.02, "", "", base::Grade::kAssumed});
+  const Operator step = optimizer_step(job, share);
+  EXPECT_DOUBLE_EQ(step.host_wait_s, 2);
+  EXPECT_DOUBLE_EQ(step.to_host_bytes, 2e9);
+  EXPECT_DOUBLE_EQ(step.from_host_bytes, 2e9);
 }
 
 TEST(Offload, NothingCrossesWhereAllStay) {
