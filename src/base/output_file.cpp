@@ -47,10 +47,20 @@ int open_temporary(const std::string& target, std::string& name) {
   return -1;
 }
 
+/// Where a command answers on standard output, what it writes besides has a name.
+Result<void> check_name(const std::string& path) {
+  if (path == "-")
+    return input_error(
+        "-: is no file name; allowed: a name (./- for this one), or /dev/stdout for standard "
+        "output");
+  return {};
+}
+
 }  // namespace
 
 Result<OutputFile> OutputFile::open(const std::string& path) {
   if (path.empty()) return input_error("an empty text is no file name");
+  ERGOMETER_TRY(check_name(path));
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode))
@@ -148,6 +158,7 @@ void remove_abandoned(const std::string& target) {
 }
 
 Result<void> check_folder(const std::string& path) {
+  ERGOMETER_TRY(check_name(path));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) return {};
   ERGOMETER_ASSIGN(const std::filesystem::file_type type, file_type(folder));

@@ -14,7 +14,7 @@ namespace ergometer::base {
 /// target, and `commit` renames it, so a reader finds the old file or the new one, never half of
 /// it. Without `commit` (an error on the way) nothing is left. An old file's mode and symbolic
 /// links to it are kept. A pipe or a device (`/dev/stdout`) is written straight: it cannot be
-/// renamed onto.
+/// renamed onto. "-" is no name: an input error.
 class OutputFile {
  public:
   /// Of kind kMissing (as for `commit`): no room, no permission. What writers that are gone left

@@ -40,6 +40,22 @@ std::vector<int64_t> responses_of(const LoopProgram& loop) {
   return lengths;
 }
 
+/// A phase's error, with its place once: what it says itself of the loop's file, or else the
+/// phase's line. "loop.yaml:7: phase actor: tp: found 3; ...".
+std::string error_of_phase(const LoopProgram& loop, const LoopPhase& phase,
+                           const std::string& message) {
+  const std::string file = loop.file + ':';
+  const size_t behind = message.starts_with(file)
+                            ? message.find_first_not_of("0123456789", file.size())
+                            : std::string::npos;
+  const bool placed =
+      behind != std::string::npos && behind > file.size() && message.compare(behind, 2, ": ") == 0;
+  const std::string place =
+      placed ? message.substr(0, behind) : fmt::format("{}{}", file, phase.line);
+  return fmt::format("{}: phase {}: {}", place, phase.name,
+                     placed ? message.substr(behind + 2) : message);
+}
+
 Result<spec::Job> job_of(const LoopProgram& loop, const LoopPhase& phase, const char* mode,
                          std::initializer_list<Assignment> sizes) {
   spec::Settings settings = phase.settings;
@@ -48,8 +64,7 @@ Result<spec::Job> job_of(const LoopProgram& loop, const LoopPhase& phase, const 
   auto job = spec::resolve(settings);
   if (job) return job;
   base::Error error = job.error();
-  error.message =
-      fmt::format("{}:{}: phase {}: {}", loop.file, phase.line, phase.name, error.message);
+  error.message = error_of_phase(loop, phase, error.message);
   return tl::unexpected(std::move(error));
 }
 

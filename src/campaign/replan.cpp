@@ -61,6 +61,30 @@ bool has_capped_gpus(const spec::Conditions& conditions) {
   });
 }
 
+/// Leaves out the layouts that no stretch and no total is in, so that those told are numbered
+/// without a gap; the job's own stays.
+void drop_unused_layouts(Replan& replan) {
+  std::vector<bool> used(replan.layouts.size(), false);
+  used[0] = true;
+  for (const ReplanStretch& it : replan.stretches) used[it.before] = used[it.proposed] = true;
+  for (const ReplanTotal& total : replan.totals)
+    for (const size_t layout : total.layouts) used[layout] = true;
+  std::vector<size_t> number(used.size(), 0);
+  std::vector<ReplanLayout> kept;
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    number[i] = kept.size();
+    kept.push_back(std::move(replan.layouts[i]));
+  }
+  replan.layouts = std::move(kept);
+  for (ReplanStretch& it : replan.stretches) {
+    it.before = number[it.before];
+    it.proposed = number[it.proposed];
+  }
+  for (ReplanTotal& total : replan.totals)
+    for (size_t& layout : total.layouts) layout = number[layout];
+}
+
 class ReplanSearch {
  public:
   ReplanSearch(const ReplanAsk& ask, Replan& result) : ask_(ask), result_(result) {
@@ -231,12 +255,21 @@ class ReplanSearch {
     return {};
   }
 
+  /// A total and its stretches so far.
+  struct Adding {
+    ReplanTotal total;
+    std::vector<double> rates = {}, works_s = {};
+  };
+
   /// One stretch of a total; `restarts`: training stands first.
-  void add(ReplanTotal& total, size_t i, size_t layout, const ReplanPlay& played, bool restarts) {
+  void add(Adding& to, size_t i, size_t layout, const ReplanPlay& played, bool restarts) {
+    ReplanTotal& total = to.total;
     const double stands_s = restarts ? result_.restart_s : 0;
     const double works_s = result_.stretches[i].seconds() - stands_s;
     const double standing_w = around_[around_of_[i]].standing_w;
     total.steps += works_s * played.steps_per_s();
+    to.rates.push_back(played.steps_per_s());
+    to.works_s.push_back(std::max(0.0, works_s));
     total.energy_j += stands_s * standing_w +
                       works_s * (played.shutdown_gpus > 0 ? standing_w : played.cluster_w);
     total.restarts += restarts ? 1 : 0;
@@ -244,8 +277,8 @@ class ReplanSearch {
   }
 
   Result<void> add_up() {
-    ReplanTotal as_it_is{.plan = "as it is"}, replanned{.plan = "re-planned"},
-        ahead{.plan = "known ahead"};
+    Adding as_it_is{{.plan = "as it is"}}, replanned{{.plan = "re-planned"}},
+        ahead{{.plan = "known ahead"}};
     std::vector<std::vector<double>> rates;
     std::vector<double> seconds;
     for (size_t i = 0; i < result_.stretches.size(); ++i) {
@@ -265,9 +298,11 @@ class ReplanSearch {
       ERGOMETER_ASSIGN(const ReplanPlay played, best(around_of_[i], sequence[i]));
       add(ahead, i, sequence[i], played, i > 0 && sequence[i] != sequence[i - 1]);
     }
-    for (ReplanTotal* total : {&as_it_is, &replanned, &ahead}) {
-      total->tokens = total->steps * engine::tokens_per_step(result_.job);
-      result_.totals.push_back(std::move(*total));
+    const double tokens = engine::tokens_per_step(result_.job);
+    for (Adding* it : {&as_it_is, &replanned, &ahead}) {
+      it->total.tokens = it->total.steps * tokens;
+      it->total.transient_tokens = transient_steps(it->rates, it->works_s) * tokens;
+      result_.totals.push_back(std::move(it->total));
     }
     return {};
   }
@@ -290,6 +325,13 @@ std::string_view to_word(ReplanDoes does) {
     case ReplanDoes::kRestarts: return "restarts";
   }
   ERGOMETER_CHECK(false, "everything that is done at a change is listed");
+}
+
+double transient_steps(const std::vector<double>& rates, const std::vector<double>& works_s) {
+  double steps = 0;
+  for (size_t i = 1; i < rates.size(); ++i)
+    steps += std::min(kTransientS, works_s[i]) * std::abs(rates[i] - rates[i - 1]);
+  return steps;
 }
 
 double ReplanStretch::gain_pct() const {
@@ -344,6 +386,7 @@ Result<Replan> replan(const spec::Settings& job, const ReplanAsk& ask) {
   result.layouts.push_back({{}, result.job});
   ReplanSearch search(ask, result);
   ERGOMETER_TRY(search.run());
+  drop_unused_layouts(result);
   return result;
 }
 

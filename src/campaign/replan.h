@@ -57,15 +57,27 @@ struct ReplanStretch {
 struct ReplanTotal {
   std::string plan;
   double steps = 0, tokens = 0, energy_j = 0;
+  /// By how much `tokens` may be off, either way, for the minutes in which GPUs warm or cool behind
+  /// a change (`kTransientS`): the pace then lies between what is settled before and behind it.
+  double transient_tokens = 0;
   int64_t restarts = 0;
   std::vector<size_t> layouts = {};  ///< by stretch
 };
+
+/// Assumed: how long temperatures take behind a change of conditions or of the layout.
+inline constexpr double kTransientS = 600;
+
+/// Steps that a run of settled stretches may be off by: at every change as many seconds as
+/// `kTransientS`, or as the stretch works, at the pace of the stretch before instead of its own.
+/// `rates`, `works_s`: by stretch.
+/// Worked: 1 h at 4 and 1 h at 5 steps a second: 600 x 1 = 600 steps.
+double transient_steps(const std::vector<double>& rates, const std::vector<double>& works_s);
 
 struct Replan {
   spec::Job job;
   double length_s = 0, restart_s = 0;
   bool restart_given = false;
-  std::vector<ReplanLayout> layouts;  ///< the job's own first
+  std::vector<ReplanLayout> layouts;  ///< the job's own first, then those that are used
   std::vector<ReplanStretch> stretches;
   /// As the job is; planned anew at every change, which nobody knew of before but how long it
   /// lasts; the best sequence of these layouts where all changes are known before the start.

@@ -17,6 +17,14 @@ TEST(BreakEven, IsWhereBothMakeAsManySteps) {
   EXPECT_FALSE(break_even_s(5, 4, 600).has_value());
 }
 
+// An hour at 4 and one at 5 steps a second: 600 s at one more or less. A stretch of 100 s has no
+// more to be off in; one at the same pace nothing.
+TEST(Transients, LieBetweenThePacesAroundAChange) {
+  EXPECT_DOUBLE_EQ(transient_steps({4, 5}, {3600, 3600}), 600);
+  EXPECT_DOUBLE_EQ(transient_steps({4, 5, 4}, {3600, 100, 3600}), 100 + 600);
+  EXPECT_DOUBLE_EQ(transient_steps({4, 4}, {3600, 3600}), 0);
+}
+
 /// Two layouts, three stretches of 1000 s: 1 and 2, 3 and 2, 1 and 2 steps a second.
 TEST(BestSequence, WeighsEveryRestart) {
   const std::vector<std::vector<double>> rates = {{1, 2}, {3, 2}, {1, 2}};

@@ -204,22 +204,37 @@ TEST(Bytes, DataParallelismByZeroStage) {
     EXPECT_DOUBLE_EQ(bytes(3, CollectiveKind::kAllGather, GroupKind::kShard),
                      4 * 2 * 2 * parameters);
   }
-  // 16-bit gradients and FP8 parameters halve either.
+  // 16-bit gradients take half. So do parameters of linear layers in FP8, 8 (4 * 64^2 + 3 * 64 *
+  // 256) of them: embedding, head and norms stay in 16 bit.
+  constexpr double kLinear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
   job.parallelism.zero_stage = 1;
   job.parallelism.fsdp = false;
   job.training.gradients_fp32 = false;
   job.training.precision = spec::Precision::kFp8;
   job.training.fp8_parameters = true;
-  const Plan small = make_plan(job, workload);
+  const workload::Workload narrow = workload::lower(job);
+  const Plan small = make_plan(job, narrow);
   EXPECT_DOUBLE_EQ(sum_of(small, 0, GroupKind::kData, CollectiveKind::kReduceScatter),
-                   2 * dense(small, workload, 0));
+                   2 * dense(small, narrow, 0));
   EXPECT_DOUBLE_EQ(sum_of(small, 0, GroupKind::kData, CollectiveKind::kAllGather),
-                   dense(small, workload, 0));
+                   2 * dense(small, narrow, 0) - kLinear);
+  job.training.overlap_param_gather = true;  // in buckets as well
+  const Plan overlapped = make_plan(job, narrow);
+  EXPECT_DOUBLE_EQ(sum_of(overlapped, 0, GroupKind::kData, CollectiveKind::kAllGather),
+                   2 * dense(overlapped, narrow, 0) - kLinear);
+  // Fully sharded they are gathered twice in each of four micro batches, and so is the rest.
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  const Plan sharded = make_plan(job, narrow);
+  EXPECT_DOUBLE_EQ(sum_of(sharded, 0, GroupKind::kShard, CollectiveKind::kAllGather),
+                   4 * 2 * (2 * dense(sharded, narrow, 0) - kLinear));
+  job.parallelism.zero_stage = 1;
+  job.parallelism.fsdp = false;
   // With a scale a block they are gathered in 16 bit.
   job.training.fp8_recipe = spec::Fp8Recipe::kMxfp8;
-  const Plan blocks = make_plan(job, workload);
+  const Plan blocks = make_plan(job, narrow);
   EXPECT_DOUBLE_EQ(sum_of(blocks, 0, GroupKind::kData, CollectiveKind::kAllGather),
-                   2 * dense(blocks, workload, 0));
+                   2 * dense(blocks, narrow, 0));
 }
 
 TEST(Bytes, HybridShardingSumsShardsOverReplicas) {

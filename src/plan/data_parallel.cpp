@@ -22,6 +22,10 @@ double trainable(const workload::ParameterShare& share, bool expert) {
   return expert ? share.trainable_expert : share.trainable_dense;
 }
 
+double trainable_narrow(const workload::ParameterShare& share, bool expert) {
+  return expert ? share.trainable_narrow_expert : share.trainable_narrow_dense;
+}
+
 /// What of a block's elements may end a bucket, in backward order: its matrices, which take what is
 /// not a matrix with them, or all of it.
 std::vector<double> pieces_of(const workload::Block& block, double elements,
@@ -41,8 +45,12 @@ double gradient_bytes(const spec::Training& training) {
 }
 
 double parameter_bytes(const spec::Training& training) {
-  if (training.precision == spec::Precision::kFp32) return 4;
-  return workload::sends_fp8_parameters(training) ? 1 : 2;
+  return training.precision == spec::Precision::kFp32 ? 4 : 2;
+}
+
+double sent_bytes(const spec::Training& training, double elements, double narrow) {
+  const double saved = workload::sends_fp8_parameters(training) ? 1 : 0;
+  return parameter_bytes(training) * elements - saved * narrow;
 }
 
 bool reduces_every_micro_batch(const spec::Job& job) {
@@ -66,18 +74,22 @@ BucketSize bucket_size(const spec::Job& job) {
   return size;
 }
 
-std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
+std::vector<Bucket> gradient_buckets(const spec::Training& training,
+                                     const workload::Workload& workload, const Chunk& chunk,
                                      bool expert, const BucketSize& size) {
   std::vector<Bucket> buckets;
   Bucket bucket;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {
     const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
     bucket.lowest = i;
-    for (const double elements : pieces_of(block, trainable(block.parameters, expert), size)) {
+    const double all = trainable(block.parameters, expert);
+    const double sent = sent_bytes(training, all, trainable_narrow(block.parameters, expert));
+    for (const double elements : pieces_of(block, all, size)) {
       bucket.elements += elements;
+      bucket.sent_bytes += all > 0 ? sent * (elements / all) : 0;
       if (bucket.elements < size.elements) continue;
       buckets.push_back(bucket);
-      bucket.elements = 0;
+      bucket.elements = bucket.sent_bytes = 0;
     }
   }
   if (bucket.elements > 0) buckets.push_back(bucket);
@@ -100,6 +112,20 @@ workload::Operator data_collective(const char* name, CollectiveKind kind, GroupK
   op.group = group;
   op.comm_bytes = elements * element_bytes;
   return op;
+}
+
+workload::PackedReduction gradient_reduction(const spec::Job& job, bool expert, double elements) {
+  const bool scatter = job.parallelism.zero_stage >= 1;
+  const char* names[2][2] = {{"grad_all_reduce", "grad_reduce_scatter"},
+                             {"expert_grad_all_reduce", "expert_grad_reduce_scatter"}};
+  const GroupKind group = expert ? GroupKind::kExpertData : GroupKind::kData;
+  const double bytes = gradient_bytes(job.training);
+  const workload::Operator plain =
+      data_collective(names[expert ? 1 : 0][scatter ? 1 : 0],
+                      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, group,
+                      elements, bytes);
+  const auto ranks = static_cast<double>(rank_group(job, group).size);
+  return workload::packed_reduction(spec::gradient_compression(job), plain, elements, bytes, ranks);
 }
 
 DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workload,
@@ -126,20 +152,23 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
 }
 
 void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
-  const std::vector<Bucket> buckets = gradient_buckets(workload_, chunk, kind.expert, bucket_size_);
+  const std::vector<Bucket> buckets =
+      gradient_buckets(job_.training, workload_, chunk, kind.expert, bucket_size_);
   Chain chain;
   // In the order in which backward fills them.
   for (size_t i = buckets.size(); i-- > 0;) {
     SentBucket bucket{.lowest = buckets[i].lowest};
     kind.total += buckets[i].elements;
+    kind.sent_bytes += buckets[i].sent_bytes;
     if (kind.active && overlap_gradients_) {
-      const workload::PackedReduction packed = reduction(kind, buckets[i].elements);
+      const workload::PackedReduction packed =
+          gradient_reduction(job_, kind.expert, buckets[i].elements);
       if (packed.packing) bucket.pack = operators_.add(packed.packing->pack);
       bucket.reduce = operators_.add(packed.sum);
       if (packed.packing) bucket.unpack = operators_.add(packed.packing->unpack);
     }
     if (kind.active && overlap_parameters_) {
-      bucket.gather = gather_op(kind, buckets[i].elements);
+      bucket.gather = gather_op(kind, buckets[i].elements, buckets[i].sent_bytes);
       bucket.event = writer_.new_event();
     }
     chain.buckets.push_back(bucket);
@@ -148,26 +177,10 @@ void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
   kind.chains.push_back(std::move(chain));
 }
 
-workload::PackedReduction DataParallel::reduction(const Kind& kind, double elements) {
-  const bool scatter = job_.parallelism.zero_stage >= 1;
-  const char* names[2][2] = {{"grad_all_reduce", "grad_reduce_scatter"},
-                             {"expert_grad_all_reduce", "expert_grad_reduce_scatter"}};
-  const GroupKind group = kind.expert ? GroupKind::kExpertData : GroupKind::kData;
-  const double bytes = gradient_bytes(job_.training);
-  const workload::Operator plain =
-      data_collective(names[kind.expert ? 1 : 0][scatter ? 1 : 0],
-                      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, group,
-                      elements, bytes);
-  const auto ranks = static_cast<double>(rank_group(job_, group).size);
-  return workload::packed_reduction(spec::gradient_compression(job_), plain, elements, bytes,
-                                    ranks);
-}
-
-int32_t DataParallel::gather_op(const Kind& kind, double elements) {
+int32_t DataParallel::gather_op(const Kind& kind, double elements, double bytes) {
   return operators_.add(data_collective(
       kind.expert ? "expert_param_all_gather" : "param_all_gather", CollectiveKind::kAllGather,
-      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements,
-      parameter_bytes(job_.training)));
+      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements, bytes / elements));
 }
 
 void DataParallel::issue_gather(SentBucket& bucket) {
@@ -238,7 +251,7 @@ void DataParallel::finish_gradients() {
   }
   for (const Kind& kind : kinds_) {
     if (!kind.active || kind.total <= 0) continue;
-    const workload::PackedReduction packed = reduction(kind, kind.total);
+    const workload::PackedReduction packed = gradient_reduction(job_, kind.expert, kind.total);
     if (packed.packing) writer_.op(Stream::kCompute, operators_.add(packed.packing->pack));
     writer_.op(Stream::kCompute, operators_.add(packed.sum));
     if (packed.packing) writer_.op(Stream::kCompute, operators_.add(packed.packing->unpack));
@@ -250,7 +263,8 @@ void DataParallel::gather_parameters() {
       job_.parallelism.zero_stage == 0)
     return;
   for (const Kind& kind : kinds_) {
-    if (kind.active && kind.total > 0) writer_.op(Stream::kCompute, gather_op(kind, kind.total));
+    if (kind.active && kind.total > 0)
+      writer_.op(Stream::kCompute, gather_op(kind, kind.total, kind.sent_bytes));
   }
 }
 

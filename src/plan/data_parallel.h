@@ -10,9 +10,14 @@
 
 namespace ergometer::plan {
 
-/// Bytes of one gradient and of one parameter as data parallelism sends them.
+/// Bytes of one gradient and of one parameter as data parallelism sends them; of a parameter that
+/// travels in FP8, one byte (`sent_bytes`).
 double gradient_bytes(const spec::Training& training);
 double parameter_bytes(const spec::Training& training);
+/// Bytes of so many parameters as they are sent, `narrow` of which multiply in FP8: Megatron-Core
+/// and Transformer Engine keep linear layers' weights in FP8 only, while embeddings, the output
+/// layer, routers, norms and biases stay in 16 bit.
+double sent_bytes(const spec::Training& training, double elements, double narrow);
 /// Gradients are reduced as every micro batch's backward goes, or as the last one's does
 /// (`adds_whole_gradients`), rather than once a step.
 bool reduces_every_micro_batch(const spec::Job& job);
@@ -25,7 +30,8 @@ bool adds_whole_gradients(const spec::Job& job);
 /// blocks behind it up to the next bucket.
 struct Bucket {
   size_t lowest = 0;
-  double elements = 0;  ///< trainable
+  double elements = 0;    ///< trainable
+  double sent_bytes = 0;  ///< of these parameters, gathered
 };
 /// Where a bucket ends: at the first block border where it holds that many elements, or, as PyTorch
 /// DDP's, behind any matrix.
@@ -36,10 +42,14 @@ struct BucketSize {
 /// The buckets of dense or of expert parameters of one chunk, in forward order. They are filled in
 /// reverse layer order, as backward completes gradients. Where blocks may be split a large one
 /// gives several, of the same `lowest`.
-std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
+std::vector<Bucket> gradient_buckets(const spec::Training& training,
+                                     const workload::Workload& workload, const Chunk& chunk,
                                      bool expert, const BucketSize& size);
 /// The bucket size the job asks for, or Megatron-Core's default.
 BucketSize bucket_size(const spec::Job& job);
+
+/// The reduction of so many gradients between replicas, compressed where the job says so.
+workload::PackedReduction gradient_reduction(const spec::Job& job, bool expert, double elements);
 
 /// A collective of the plan's own, in 32 or 16 bit by `element_bytes`.
 workload::Operator data_collective(const char* name, workload::CollectiveKind kind,
@@ -91,12 +101,12 @@ class DataParallel {
     bool expert = false;
     bool active = false;        ///< there are replicas to talk to
     double total = 0;           ///< trainable elements on the stage
+    double sent_bytes = 0;      ///< of these, gathered
     std::vector<Chain> chains;  ///< one a chunk
   };
 
   void make_chain(Kind& kind, const Chunk& chunk);
-  workload::PackedReduction reduction(const Kind& kind, double elements);
-  int32_t gather_op(const Kind& kind, double elements);
+  int32_t gather_op(const Kind& kind, double elements, double bytes);
   void issue_gather(SentBucket& bucket);
   void gather_chunk(size_t chunk);
 

@@ -8,7 +8,6 @@
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
 #include "spec/job/compression.h"
-#include "workload/reached_experts.h"
 #include "workload/shapes.h"
 #include "workload/storage.h"
 
@@ -101,6 +100,10 @@ double all(const ParameterShare& share, const Shards& shards) {
 double trainable(const ParameterShare& share, const Shards& shards) {
   return share.trainable_dense / shards.dense + share.trainable_expert / shards.expert;
 }
+/// Of the weights that multiply in FP8 or NVFP4.
+double narrow(const ParameterShare& share, const Shards& shards) {
+  return share.narrow_dense / shards.dense + share.narrow_expert / shards.expert;
+}
 double quantized(const ParameterShare& share, const Shards& shards) {
   return share.quantized_dense / shards.dense + share.quantized_expert / shards.expert;
 }
@@ -109,28 +112,6 @@ double quantized(const ParameterShare& share, const Shards& shards) {
 double saved_bytes(const spec::Job& job, const ParameterShare& share, const Shards& shards) {
   return (element_bytes(job) - workload::frozen_weight_bytes(job.training.quantize)) *
          quantized(share, shards);
-}
-
-/// Elements of the weights that multiply in FP8, found by the precision of the forward GEMMs.
-ParameterShare fp8_weights(const spec::Job& job, const workload::Workload& workload,
-                           const Stage& stage) {
-  const workload::Shapes shapes = workload::shapes_of(job);
-  ParameterShare elements;
-  for (const Chunk& chunk : stage.chunks)
-    for (const int index : chunk.blocks)
-      for (const workload::Item& item : workload.blocks[static_cast<size_t>(index)].forward) {
-        if (item.kind != workload::Item::Kind::kOperator) continue;
-        const workload::Operator& op = workload.operators[static_cast<size_t>(item.op)];
-        const bool gemm = op.kind == workload::OperatorKind::kGemm ||
-                          op.kind == workload::OperatorKind::kGroupedGemm;
-        const bool quantized =
-            op.precision == spec::Precision::kFp8 || op.precision == spec::Precision::kNvfp4;
-        if (gemm && quantized)
-          (op.name.starts_with("expert_") ? elements.expert : elements.dense) +=
-              workload::held_matrices(job, shapes, op) * static_cast<double>(op.n) *
-              static_cast<double>(op.k);
-      }
-  return elements;
 }
 
 /// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ
@@ -151,16 +132,14 @@ double fp8_copy_bytes(const spec::Job& job) {
   return 0;
 }
 
-void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-             StateMemory& state) {
+void add_fp8(const spec::Job& job, const ParameterShare& share, StateMemory& state) {
   if (job.training.precision != spec::Precision::kFp8 &&
       job.training.precision != spec::Precision::kNvfp4)
     return;
   // What is quantized behind a gather lives as long as its layer computes.
   if (torch_fsdp(job) && job.parallelism.shards_parameters() && !job.training.fp8_parameters)
     return;
-  const double elements =
-      all(fp8_weights(job, workload, stage), shards_from(job, job.parallelism.shards_parameters()));
+  const double elements = narrow(share, shards_from(job, job.parallelism.shards_parameters()));
   state.fp8_copies = elements * fp8_copy_bytes(job);
   const bool replaces = job.training.fp8_parameters || !job.trains();  // what is in 16 bit
   state.weights += state.fp8_copies - (replaces ? 2 * elements : 0);
@@ -335,7 +314,7 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   const double trained = state_bytes(job).weight;
   state.weights = element_bytes(job) * (all(share, kept) - trainable(share, kept)) +
                   trained * trainable(share, kept) - saved_bytes(job, share, kept);
-  add_fp8(job, workload, stage, state);
+  add_fp8(job, share, state);
   if (!job.trains()) return state;
   // Sharded gradients go to the host as they are reduced.
   if (on_host && zero >= 2 && !adds_whole_gradients(job)) return state;

@@ -290,7 +290,7 @@ TEST(Program, NanotronsBucketsEndBehindMatrices) {
         elements[i];
   workload.blocks[1].weight_shapes = workload.blocks[2].weight_shapes = {60, 20};
   const Chunk chunk{.blocks = {0, 1, 2, 3}, .layers = {-1, 0, 1, -1}};
-  const auto buckets = gradient_buckets(workload, chunk, false, {70, true});
+  const auto buckets = gradient_buckets({}, workload, chunk, false, {70, true});
   ASSERT_EQ(buckets.size(), 4u);
   EXPECT_EQ(buckets[3].lowest, 2u);
   EXPECT_DOUBLE_EQ(buckets[3].elements, 75);
@@ -301,7 +301,7 @@ TEST(Program, NanotronsBucketsEndBehindMatrices) {
   EXPECT_EQ(buckets[0].lowest, 0u);
   EXPECT_DOUBLE_EQ(buckets[0].elements, 30);
   // Megatron-Core's end at blocks: 150, 100 and what is left.
-  EXPECT_EQ(gradient_buckets(workload, chunk, false, {70, false}).size(), 3u);
+  EXPECT_EQ(gradient_buckets({}, workload, chunk, false, {70, false}).size(), 3u);
 }
 
 // Two layers without named matrices count as one each, embedding and head too: 4 pieces, 2

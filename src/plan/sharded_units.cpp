@@ -48,21 +48,22 @@ int64_t ShardedUnits::ranks(bool expert) const {
 
 /// Of a rank's shard before a gather: the cast of what is trained from FP32 (frozen parameters are
 /// kept as they are sent), and copies. Nothing where the optimizer writes what is sent.
-double ShardedUnits::shard_bytes(double bytes, double trainable) const {
+double ShardedUnits::shard_bytes(double bytes, double trainable, double narrow) const {
   const base::Parameter* copies = job_.software.parameters.find("fsdp.shard_copies");
   if (copies == nullptr) return 0;
-  const double sent = parameter_bytes(job_.training);
-  const bool casts = sent < kWide && job_.training.master_weights;
-  return (casts ? trainable * (kWide + sent) : 0) + copies->value * bytes;
+  const bool casts = parameter_bytes(job_.training) < kWide && job_.training.master_weights;
+  const double cast = kWide * trainable + sent_bytes(job_.training, trainable, narrow);
+  return (casts ? cast : 0) + copies->value * bytes;
 }
 
 /// Of a unit's parameters as they are sent: quantized ones as they are kept.
-double ShardedUnits::sent_bytes(const workload::ParameterShare& share, bool expert) const {
-  const double sent = parameter_bytes(job_.training);
+double ShardedUnits::unit_bytes(const workload::ParameterShare& share, bool expert) const {
   const double elements = expert ? share.expert : share.dense;
+  const double narrow = expert ? share.narrow_expert : share.narrow_dense;
   const double quantized = expert ? share.quantized_expert : share.quantized_dense;
-  return sent * elements -
-         (sent - workload::frozen_weight_bytes(job_.training.quantize)) * quantized;
+  const double saved =
+      parameter_bytes(job_.training) - workload::frozen_weight_bytes(job_.training.quantize);
+  return sent_bytes(job_.training, elements, narrow) - saved * quantized;
 }
 
 double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) const {
@@ -74,13 +75,15 @@ double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) con
   const bool quantizes =
       narrow && !workload::sends_fp8_parameters(training) && training.mode != spec::Mode::kLora;
   const double copies = job_.software.parameters.value_or("fsdp.gather_copies", 0);
-  double bytes = (quantizes ? kQuantizing : 0) * (share.dense + share.expert);
+  double bytes = (quantizes ? kQuantizing : 0) * (share.narrow_dense + share.narrow_expert);
   for (const bool expert : {false, true}) {
-    const double sent = sent_bytes(share, expert);
+    const double sent = unit_bytes(share, expert);
     const double trainable = expert ? share.trainable_expert : share.trainable_dense;
+    const double narrow_trained =
+        expert ? share.trainable_narrow_expert : share.trainable_narrow_dense;
     const auto n = static_cast<double>(ranks(expert));
     if (n > 1) bytes += copies * sent;
-    bytes += shard_bytes(sent / n, trainable / n);
+    bytes += shard_bytes(sent / n, trainable / n, narrow_trained / n);
   }
   return bytes;
 }
@@ -104,9 +107,9 @@ ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share
   };
   if (job_.parallelism.shards_parameters()) {
     add(unit.gathers, "fsdp_all_gather", CollectiveKind::kAllGather, GroupKind::kShard, share.dense,
-        sent_bytes(share, false) / share.dense);
+        unit_bytes(share, false) / share.dense);
     add(unit.gathers, "fsdp_expert_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertData,
-        share.expert, sent_bytes(share, true) / share.expert);
+        share.expert, unit_bytes(share, true) / share.expert);
   }
   const bool whole = job_.parallelism.shards_parameters();
   add(unit.scatters, whole ? "fsdp_reduce_scatter" : "grad_reduce_scatter",

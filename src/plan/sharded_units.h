@@ -50,8 +50,8 @@ class ShardedUnits {
   Unit make_unit(const workload::ParameterShare& share);
   int32_t make_copy(const char* name, workload::Pass pass, double bytes);
   int64_t ranks(bool expert) const;
-  double sent_bytes(const workload::ParameterShare& share, bool expert) const;
-  double shard_bytes(double bytes, double trainable) const;
+  double unit_bytes(const workload::ParameterShare& share, bool expert) const;
+  double shard_bytes(double bytes, double trainable, double narrow) const;
   double copied_out_bytes(const workload::ParameterShare& share) const;
   double copied_in_bytes(const workload::ParameterShare& share) const;
   void issue(const std::vector<int32_t>& collectives);

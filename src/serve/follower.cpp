@@ -1,5 +1,6 @@
 #include "serve/follower.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "base/entries.h"
+#include "base/text.h"
 #include "record/clock.h"
 #include "record/push/pusher.h"
 #include "record/source.h"
@@ -75,18 +77,31 @@ run::ClockReading latest_clock(run::Database& db) {
   return times && is_time(read.max_error_ns) ? read : run::ClockReading{};
 }
 
+/// When the recording began; of files that do not say, the time of their first reading.
+int64_t began_ns(run::Database& db) {
+  const auto said = base::parse_integer(run::fact_of(db, "started_ns"));
+  return said.value_or(db.number("SELECT time_ns FROM readings ORDER BY rowid LIMIT 1"));
+}
+
+/// "node1-17d3a5b6c7d8e9f0": of a long name its end.
+std::string recorder_of(const std::string& stem, int64_t began) {
+  const std::string when = fmt::format("-{:x}", static_cast<uint64_t>(began));
+  const size_t room = PushLimits::kName - when.size();
+  return record::push_job(stem.substr(stem.size() - std::min(stem.size(), room)) + when, "", 0);
+}
+
 bool same(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
 }  // namespace
 
-Push read_growth(const std::string& path, int64_t after) {
+Push read_growth(const std::string& path, const ReadSoFar& before) {
   Push push;
   run::Database db(path, run::Database::Access::kRead);
   const std::string stem = std::filesystem::path(path).stem().string();
-  push.recorder =
-      record::push_job(stem.substr(stem.size() - std::min(stem.size(), PushLimits::kName)), "", 0);
+  push.recorder = recorder_of(stem, began_ns(db));
+  const int64_t after = push.recorder == before.recorder ? before.row : 0;
   push.host = record::push_job(run::fact_of(db, "host"), "unknown", 0);
   std::string job = run::fact_of(db, "tag.job");
   if (job.empty()) job = run::fact_of(db, "slurm_job_id");
@@ -107,10 +122,9 @@ Push read_growth(const std::string& path, int64_t after) {
 
 /// What the thread and who takes have in common.
 struct Follower::Shared {
-  /// How far a file was read.
   struct Cursor {
     timespec changed{};
-    int64_t row = 0;
+    ReadSoFar read = {};
   };
 
   std::string folder;
@@ -134,9 +148,9 @@ void Follower::Shared::look_at(const std::string& path) {
     cursor.changed = about.st_mtim;
     return;
   }
-  Push push = read_growth(path, cursor.row);
+  Push push = read_growth(path, cursor.read);
   if (push.batches.empty()) return;  // it is looked at again
-  cursor = {about.st_mtim, push.batches.back().sequence};
+  cursor = {about.st_mtim, {push.recorder, push.batches.back().sequence}};
   const std::lock_guard lock(mutex);
   if (read.size() < kMostWaiting) read.push_back(std::move(push));
 }

@@ -32,8 +32,16 @@ class Follower {
   std::thread thread_;
 };
 
-/// What a Run holds behind row `after` of its readings, as a push whose sequence is the last row's
-/// number; without a batch where there is nothing new, or it cannot be read now.
-Push read_growth(const std::string& path, int64_t after);
+/// How far a file was read.
+struct ReadSoFar {
+  std::string recorder = {};  ///< whose file it was
+  int64_t row = 0;            ///< of its readings
+};
+
+/// What a Run holds behind what was read of it, as a push whose sequence is the last row's number;
+/// without a batch where there is nothing new, or it cannot be read now. The recorder is called by
+/// the file's name and when the recording began, so that another recording in the place of the one
+/// that was read is another recorder's, and read from its start.
+Push read_growth(const std::string& path, const ReadSoFar& before);
 
 }  // namespace ergometer::serve

@@ -43,6 +43,8 @@ struct Peer {
   double line_up_s = 0, line_down_s = 0;                ///< when they are free
   double since_s = 0;
   int64_t incoming = 0, held = 0;  ///< micro batches on their way to it; whose activations it has
+  int source = kNobody;            ///< who sends it its stage's state
+  int64_t serving = 0;             ///< peers that it sends its stage's state to
   std::deque<int> forwards = {}, backwards = {};
 };
 
@@ -145,18 +147,40 @@ class Simulation {
     if (stays_s > 0) push(now_ + drawn(number, stays_s), What::kLeaves, number);
   }
 
-  /// Fetches a stage's state from whoever of it sends fastest, or from where checkpoints lie.
+  /// What of a peer's line is for each of its messages and for each peer that it sends its state.
+  static double line_share(const Peer& sender) {
+    return 1 / static_cast<double>(1 + sender.serving);
+  }
+
+  /// Fetches a stage's state from whoever of it sends fastest, or from where checkpoints lie. The
+  /// sender's line is shared evenly between its messages and those that fetch.
   void settle(int number, size_t stage) {
     Peer& it = peer(number);
     leave_stage(number);
     it.ready = false;
-    double source = 0;
-    for (const int other : members_[stage])
-      if (peer(other).ready)
-        source = std::max(source, rate_between(kind_of(peer(other)), kind_of(it)));
+    double rate = 0;
+    for (const int other : members_[stage]) {
+      const Peer& from = peer(other);
+      if (!from.ready) continue;
+      const double share = 1 / static_cast<double>(2 + from.serving);
+      const double its_rate = share * rate_between(kind_of(from), kind_of(it));
+      if (its_rate <= rate) continue;
+      rate = its_rate;
+      it.source = other;
+    }
     enter_stage(number, stage);
-    if (source <= 0) source = kind_of(it).downlink_bytes_per_s;
-    push(now_ + p_.stages[stage].state / source, What::kReady, number);
+    if (it.source != kNobody)
+      ++peer(it.source).serving;
+    else
+      rate = kind_of(it).downlink_bytes_per_s;
+    push(now_ + p_.stages[stage].state / rate, What::kReady, number);
+  }
+
+  /// It has its state, or wants it no more.
+  void end_fetch(Peer& it) {
+    if (it.source == kNobody) return;
+    --peer(it.source).serving;
+    it.source = kNobody;
   }
 
   /// What it holds is lost; its life ends, for events that are on their way to it.
@@ -164,6 +188,7 @@ class Simulation {
     account(number);
     Peer& it = peer(number);
     it.ready = it.busy = false;
+    end_fetch(it);
     ++it.life;
     it.incoming = it.held = 0;
     it.line_up_s = it.line_down_s = 0;
@@ -223,6 +248,7 @@ class Simulation {
   void becomes_ready(int number) {
     account(number);
     Peer& it = peer(number);
+    end_fetch(it);
     it.ready = true;
     it.passed_s = std::numeric_limits<double>::infinity();
     for (const int other : members_[it.stage])
@@ -290,7 +316,8 @@ class Simulation {
     account(to);
     ++there.incoming;
     Peer& here = peer(from);
-    const double message_s = p_.border_bytes / rate_between(kind_of(here), kind_of(there));
+    const double rate = line_share(here) * rate_between(kind_of(here), kind_of(there));
+    const double message_s = p_.border_bytes / rate;
     const double begin_s = std::max(now_, here.line_up_s);
     there.line_down_s = std::max(begin_s, there.line_down_s) +
                         p_.border_bytes / kind_of(there).downlink_bytes_per_s;

@@ -64,7 +64,8 @@ struct Outcome {
 /// a ring, paced by its slowest line, and applies them. Peers that leave lose what they hold:
 /// others do it again from the nearest stage that still has it, and the gradient behind it is sent
 /// again; where its sender is gone too, the stages behind it are done again. Peers that come, and
-/// at most one every `rebalance_s` between steps, join the stage that is slowest. The same seed
+/// at most one every `rebalance_s` between steps, join the stage that is slowest, fetch its state
+/// over the line of one that has it, and slow that one's messages down meanwhile. The same seed
 /// gives the same answer. An input error where a stage loses its last peer and nobody is to come.
 Result<Outcome> play(const Pipeline& pipeline, const PlayOptions& options);
 

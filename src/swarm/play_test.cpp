@@ -56,6 +56,24 @@ TEST(SwarmPlay, PeersOfSpeedOneAndThreeShareOneToThree) {
   EXPECT_NEAR(fast / slow, 3, 0.15);
 }
 
+// Two stages of one peer each and a third peer that comes and goes, and never has all of the state
+// that it fetches from one of them. A micro batch takes 3 s in each stage and two messages of 1 s;
+// the one that the third peer's source sends takes 2 s. Then 0.5 s of the optimizer.
+TEST(SwarmPlay, WhoFetchesSharesTheLineOfItsSource) {
+  Pipeline pipeline = pipeline_of(2, 2, 1);
+  pipeline.border_bytes = 1e9;
+  const auto last_step_s = [&] {
+    return played(pipeline, {.steps = 400, .rebalance_s = 0}).step_s.back();
+  };
+  EXPECT_DOUBLE_EQ(last_step_s(), 2 * 3 + 2 * 1 + 0.5);
+  for (StageBytes& stage : pipeline.stages) stage.state = 1e15;
+  pipeline.kinds.push_back(fast_line("restless", 1));
+  pipeline.kinds.back().stays_s = 1000;
+  pipeline.kinds.back().away_s = 1e-3;
+  pipeline.work.push_back(pipeline.work.front());
+  EXPECT_NEAR(last_step_s(), 2 * 3 + 1 + 2 + 0.5, 1e-6);
+}
+
 TEST(SwarmPlay, GradientsGoRoundTheRingOfAStage) {
   Pipeline pipeline = pipeline_of(1, 4, 4);
   pipeline.stages[0].gradients = 8e9;

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/collection.h"
+#include "cost/cost.h"
 #include "engine/simulate.h"
 #include "plan/data_parallel.h"
 #include "plan/memory.h"
@@ -11,6 +13,7 @@
 #include "plan/memory_states.h"
 #include "plan/stages.h"
 #include "spec/resolve/resolve.h"
+#include "workload/packing.h"
 #include "workload/shapes.h"
 
 namespace ergometer::swarm {
@@ -149,7 +152,63 @@ Pipeline at_end(const Swarm& swarm, double faster) {
   return pipeline;
 }
 
-Result<void> add_kind(const spec::Settings& settings, const PeerKind& kind, Swarm& swarm) {
+/// Tokens a second of every draw of who leaves and comes when; 0 of one in which steps do not end.
+std::vector<double> drawn_tokens_per_s(const Swarm& swarm, const Pipeline& pipeline,
+                                       const PlayOptions& options) {
+  std::vector<double> rates;
+  for (int64_t draw = 0; draw < swarm.draws; ++draw) {
+    PlayOptions drawn = options;
+    drawn.seed += static_cast<uint64_t>(draw);
+    const auto outcome = play(pipeline, drawn);
+    rates.push_back(outcome ? swarm.tokens_per_s() * swarm.outcome.total_s / outcome->total_s : 0);
+  }
+  return rates;
+}
+
+/// What chance does, and how far off the prediction may be, apart.
+void add_ranges(const PlayOptions& options, Swarm& swarm) {
+  constexpr int64_t kDraws = 5;
+  constexpr double kLines = 2;  // assumed: a line may be half or twice as fast as said
+  const bool leave = std::ranges::any_of(swarm.pipeline.kinds,
+                                         [](const PeerKind& kind) { return kind.stays_s > 0; });
+  swarm.draws = leave ? kDraws : 1;
+  const std::vector<double> rates = drawn_tokens_per_s(swarm, swarm.pipeline, options);
+  const auto [low, high] = std::ranges::minmax_element(rates);
+  swarm.churn_tokens_per_s_low = *low;
+  swarm.churn_tokens_per_s_high = *high;
+  const auto at = [&](double faster) {
+    const std::vector<double> ends = drawn_tokens_per_s(swarm, at_end(swarm, faster), options);
+    return swarm.tokens_per_s() * base::sum(ends) / base::sum(rates);
+  };
+  swarm.tokens_per_s_low = std::min(swarm.tokens_per_s(), at(1 / kLines));
+  swarm.tokens_per_s_high = std::max(swarm.tokens_per_s(), at(kLines));
+}
+
+/// Seconds of the kernels around the sum of a stage's gradients, where they are compressed, with
+/// so many peers a stage. Those around messages between stages are the plan's own.
+Result<std::vector<double>> gradient_packing_s(const spec::Job& job,
+                                               const engine::Simulation& played, double peers) {
+  const spec::Compression how = spec::gradient_compression(job);
+  std::vector<double> seconds(played.plan.stages.size(), 0);
+  if (how.none() || peers <= 1) return seconds;
+  ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
+  workload::Operator sum;
+  sum.kind = workload::OperatorKind::kCollective;
+  sum.collective = workload::CollectiveKind::kAllReduce;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const double elements =
+        plan::stage_parameters(played.workload, played.plan.stages[i]).trainable_dense;
+    const auto packed =
+        workload::packed_reduction(how, sum, elements, plan::gradient_bytes(job.training), peers);
+    for (const workload::Operator& kernel : {packed.packing->pack, packed.packing->unpack})
+      seconds[i] += model.price(kernel, {}).seconds();
+  }
+  return seconds;
+}
+
+/// `peers`: of all kinds together.
+Result<void> add_kind(const spec::Settings& settings, const PeerKind& kind, double peers,
+                      Swarm& swarm) {
   ERGOMETER_ASSIGN(const spec::Job job, job_on(settings, kind));
   ERGOMETER_ASSIGN(const engine::Simulation played,
                    engine::simulate_in_full(job, {.kernels = false, .intervals = false}));
@@ -160,20 +219,22 @@ Result<void> add_kind(const spec::Settings& settings, const PeerKind& kind, Swar
   added.shortest = step.step_time_s_low / step.step_time_s;
   added.longest = step.step_time_s_high / step.step_time_s;
   add_power(job, played.run, added);
+  const auto stage_count = static_cast<double>(played.plan.roles.size());
+  ERGOMETER_ASSIGN(const std::vector<double> packing_s,
+                   gradient_packing_s(job, played, peers / stage_count));
   std::vector<StageWork> work;
   double flops = 0, seconds = 0;
   for (size_t role = 0; role < played.plan.roles.size(); ++role) {
     const StageSums sums = sums_of(played, role);
-    work.push_back({sums.of(0), sums.of(1), sums.of(2)});
+    work.push_back({sums.of(0), sums.of(1), sums.of(2) + packing_s[role]});
     flops += sums.flops;
     seconds += work.back().batch_s();
   }
-  const auto stages = static_cast<double>(work.size());
   const double value_bytes = workload::shapes_of(job).element;
   const double tokens =
       static_cast<double>(job.training.micro_batch) * static_cast<double>(job.training.seq_length);
   std::vector<Width> rows =
-      widths(static_cast<double>(job.model.layers.size()) / stages, tokens, flops / seconds,
+      widths(static_cast<double>(job.model.layers.size()) / stage_count, tokens, flops / seconds,
              spec::wire_bytes(swarm.activations, value_bytes), rate_between(kind, kind));
   const auto ratio = [](const std::vector<Width>& of) {
     return of.front().compute_s / of.front().transfer_s;
@@ -206,7 +267,8 @@ std::vector<Width> widths(double layers, double tokens, double flops_per_s, doub
 Result<Swarm> play_swarm(const spec::Settings& job, const std::vector<PeerKind>& kinds,
                          const PlayOptions& options) {
   Swarm swarm;
-  for (const PeerKind& kind : kinds) ERGOMETER_TRY(add_kind(job, kind, swarm));
+  const double peers = base::sum(kinds, &PeerKind::count);
+  for (const PeerKind& kind : kinds) ERGOMETER_TRY(add_kind(job, kind, peers, swarm));
   ERGOMETER_ASSIGN(swarm.outcome, play(swarm.pipeline, options));
   for (size_t i = 0; i < kinds.size(); ++i) {
     KindPlayed& kind = swarm.kinds[i];
@@ -216,14 +278,7 @@ Result<Swarm> play_swarm(const spec::Settings& job, const std::vector<PeerKind>&
       kind.fits = kind.fits && (held == 0 || swarm.needs[i][stage].fits(held));
     }
   }
-  constexpr double kLines = 2;  // assumed: a line may be half or twice as fast as said
-  const auto tokens_per_s = [&](double faster) {
-    const auto outcome = play(at_end(swarm, faster), options);
-    return outcome ? swarm.tokens_per_s() * swarm.outcome.total_s / outcome->total_s : 0;
-  };
-  // Others leave and come in a step of another length, so that the one played may be the end.
-  swarm.tokens_per_s_low = std::min(swarm.tokens_per_s(), tokens_per_s(1 / kLines));
-  swarm.tokens_per_s_high = std::max(swarm.tokens_per_s(), tokens_per_s(kLines));
+  add_ranges(options, swarm);
   return swarm;
 }
 

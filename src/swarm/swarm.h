@@ -60,8 +60,12 @@ struct Swarm {
   std::vector<std::vector<StageNeed>> needs;  ///< [kind][stage]
   Outcome outcome;
   /// Tokens/s where lines are half and twice as fast and GPUs as far off as `simulate` says; 0
-  /// where peers leave faster than steps end.
+  /// where peers leave faster than steps end. By the means over `draws`, so that this is how far
+  /// the prediction may be off, and not who happened to leave.
   double tokens_per_s_low = 0, tokens_per_s_high = 0;
+  /// The lowest and highest of as many draws of who leaves and comes when; one: nobody leaves.
+  int64_t draws = 1;
+  double churn_tokens_per_s_low = 0, churn_tokens_per_s_high = 0;
   std::string widths_of;  ///< the kind whose line is slowest for its GPU
   std::vector<Width> widths;
   double tokens_per_s() const {

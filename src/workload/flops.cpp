@@ -41,6 +41,8 @@ __extension__ typedef __int128 Int128;
 struct Passes {
   Int128 base = 3, attention = 3, adapter = 0;
   double experts = 1;  ///< rows of routed experts, for each that tokens choose
+  /// Attention as its kernels compute it, not by the job's convention.
+  bool executed = false;
 };
 
 Passes passes_of_mode(const spec::Job& job) {
@@ -76,18 +78,21 @@ double executed_expert_rows(const spec::Job& job) {
 Passes executed_passes(const spec::Job& job) {
   Passes passes = passes_of_mode(job);
   passes.experts = executed_expert_rows(job);
+  passes.executed = true;
   return passes;
 }
 
-Passes forward_again(const spec::Job& job) { return {1, 1, 1, executed_expert_rows(job)}; }
+Passes forward_again(const spec::Job& job) { return {1, 1, 1, executed_expert_rows(job), true}; }
 
 /// Rows of experts that no capacity touches stay an integer.
 Int128 scaled(Int128 flops, double by) {
   return by == 1 ? flops : static_cast<Int128>(static_cast<double>(flops) * by);
 }
 
-/// Twice the (query, key) pairs of one sequence, an integer also for the causal half.
-Int128 twice_pairs(const spec::Job& job, int64_t window) {
+/// Twice the (query, key) pairs of one sequence, an integer also for the causal half. Executed are
+/// those on one side of the diagonal, whatever the convention, but for kernels that skip nothing:
+/// unfused ones, and those to which a window is a mask. Tiles on the diagonal are left out.
+Int128 twice_pairs(const spec::Job& job, int64_t window, bool executed) {
   const Shapes shapes = shapes_of(job);
   if (job.model.bidirectional) {
     const Int128 length = job.training.seq_length;
@@ -101,7 +106,9 @@ Int128 twice_pairs(const spec::Job& job, int64_t window) {
   const int64_t packed = job.training.packed_mean_length;
   const Int128 document = packed > 0 ? packed : length;
   const Int128 reach = window > 0 ? std::min<Int128>(window, document) : document;
-  const Int128 sides = job.training.attention_flops_full ? 2 : 1;  // of the diagonal
+  if (executed && !spec::is_fused(job.training.attention)) return 2 * length * length;
+  if (executed && masked_window(shapes, window)) return 2 * length * document;
+  const Int128 sides = job.training.attention_flops_full && !executed ? 2 : 1;  // of the diagonal
   return sides * (2 * document * reach - reach * reach) * length / document;
 }
 
@@ -110,7 +117,7 @@ Int128 sequence_tokens(const spec::Job& job) {
   return job.training.mode == spec::Mode::kDecode ? 1 : job.training.seq_length;
 }
 
-Int128 attention_core(const spec::Job& job, int64_t window) {
+Int128 attention_core(const spec::Job& job, int64_t window, bool executed) {
   const spec::Model& model = job.model;
   const bool latent = model.attention == spec::AttentionKind::kLatent;
   const spec::LatentAttention& mla = model.latent;
@@ -118,12 +125,12 @@ Int128 attention_core(const spec::Job& job, int64_t window) {
   if (latent) dims = mla.qk_nope_dim + mla.qk_rope_dim + mla.v_dim;
   // A token that is decoded reads the cache as it is, compressed.
   if (latent && job.training.mode == spec::Mode::kDecode) dims = 2 * mla.kv_rank + mla.qk_rope_dim;
-  return dims * model.heads * twice_pairs(job, window);
+  return dims * model.heads * twice_pairs(job, window, executed);
 }
 
 /// Attention's two products; of a state-space layer the scan at 7 FLOPs a token, channel and state
 /// (Megatron-LM training.py, mamba_layer_flops).
-Int128 mixer_core(const spec::Job& job, const spec::Layer& layer) {
+Int128 mixer_core(const spec::Job& job, const spec::Layer& layer, bool executed) {
   const spec::StateSpace& ssm = job.model.state_space;
   switch (layer.mixer) {
     case spec::Mixer::kNone: return 0;
@@ -131,8 +138,7 @@ Int128 mixer_core(const spec::Job& job, const spec::Layer& layer) {
       return Int128{7} * sequence_tokens(job) * ssm.inner() * ssm.state;
     case spec::Mixer::kAttention: break;
   }
-  const Shapes shapes = shapes_of(job);
-  return attention_core(job, spec::Model::window(layer, shapes.key_length, shapes.causal));
+  return attention_core(job, layer_window(shapes_of(job), layer), executed);
 }
 
 Int128 matrix_flops(const spec::Job& job, const spec::Layer& layer,
@@ -154,10 +160,11 @@ Int128 matrix_flops(const spec::Job& job, const spec::Layer& layer,
 
 Int128 layer_flops(const spec::Job& job, const spec::Layer& layer, const Passes& of_others) {
   const Int128 tokens = sequence_tokens(job);
-  const Passes passes = layer.backward ? of_others : Passes{1, 1, 0, of_others.experts};
+  const Passes passes =
+      layer.backward ? of_others : Passes{1, 1, 0, of_others.experts, of_others.executed};
   return matrix_flops(job, layer, mixer_matrices(job.model, layer), tokens, passes) +
          matrix_flops(job, layer, mlp_matrices(job.model, layer), tokens, passes) +
-         passes.attention * mixer_core(job, layer);
+         passes.attention * mixer_core(job, layer, passes.executed);
 }
 
 /// What recomputation by operator repeats of a layer; experts' products all.
@@ -188,7 +195,7 @@ Int128 selective_flops(const spec::Job& job, const spec::Layer& layer) {
   const Int128 tokens = sequence_tokens(job);
   Int128 flops = 0;
   if (recomputes(job, "core_attn") && layer.mixer == spec::Mixer::kAttention)
-    flops += mixer_core(job, layer);
+    flops += mixer_core(job, layer, true);
   if (recomputes(job, "mla_up_proj"))
     for (const Matrix& matrix : mixer_matrices(job.model, layer))
       if (matrix.name.ends_with("_up"))

@@ -14,8 +14,11 @@ namespace ergometer::workload {
 /// `model_flops` over the step's operators and ranks exactly, but for documents of unlike length.
 base::Flops model_flops_per_step(const spec::Job& job);
 
-/// The same plus what recomputation repeats, and with padding: of samples, and of experts to their
-/// capacity.
+/// What is executed: the same plus what recomputation repeats, and with padding: of samples, and of
+/// experts to their capacity. Attention counts as its kernels compute it, whatever
+/// `attention_flops_full` says: one side of the diagonal, or the whole square where they skip
+/// nothing (unfused ones, and windows that are masks). Not counted: scores that a fused kernel's
+/// backward makes once more, and tiles on the diagonal.
 base::Flops hardware_flops_per_step(const spec::Job& job);
 
 }  // namespace ergometer::workload

@@ -118,6 +118,47 @@ TEST(Flops, HardwareAddsWhatIsRecomputed) {
   EXPECT_EQ(hardware_flops_per_step(job).value(), model + 4 * 2.0 * 128 * 3 * 256 * 512);
 }
 
+// A million tokens in one layer of 256 channels: attention's pairs are 2^40 / 2 and everything else
+// a hundredth of them. Counted in full, they are twice those that a kernel computes that skips what
+// the mask hides; an unfused one computes all, whatever window there is.
+TEST(Flops, HardwareCountsWhatKernelsCompute) {
+  constexpr int64_t kTokens = 1 << 20;
+  spec::Job job = job_of(dense_model(1, 256, 512, 4, 4, 1024), kTokens);
+  const double pair = 2.0 * 256 * 3 * 2 * static_cast<double>(job.training.global_batch);
+  const double pairs = 0.5 * kTokens * kTokens;
+  const double half = model_flops_per_step(job).value();
+  EXPECT_EQ(hardware_flops_per_step(job).value(), half);
+  job.training.attention_flops_full = true;
+  EXPECT_EQ(model_flops_per_step(job).value(), half + pair * pairs);
+  EXPECT_EQ(hardware_flops_per_step(job).value(), half);
+  job.training.attention = spec::AttentionBackend::kUnfused;
+  EXPECT_EQ(hardware_flops_per_step(job).value(), half + pair * pairs);
+  job.model.layers[0].window = 4096;
+  EXPECT_EQ(hardware_flops_per_step(job).value(), half + pair * pairs);
+}
+
+// A token that is decoded behind 8,192 others reads all of its chunk of 8,192; behind 12,288, half
+// of the second one; 8,192 of them behind 8,192 ... 16,383, 8,192 once and then 1 to 8,191, 4,096.5
+// on average. Four context-parallel ranks hold a quarter each, of chunks as of windows.
+TEST(Flops, DecodedTokensReadTheirChunk) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 4, 4, 1024), 8192);
+  job.training.mode = spec::Mode::kDecode;
+  const spec::Layer chunks{.chunk = 8192}, window{.window = 4096};
+  const auto keys = [&](const spec::Layer& layer, int64_t context, int64_t generated, int64_t cp) {
+    job.training.seq_length = context;
+    job.training.generate_tokens = generated;
+    job.parallelism.cp = cp;
+    return layer_window(shapes_of(job), layer);
+  };
+  EXPECT_EQ(keys(chunks, 4096, 0, 1), 4096);
+  EXPECT_EQ(keys(chunks, 8192, 0, 1), 8192);
+  EXPECT_EQ(keys(chunks, 12288, 0, 1), 4096);
+  EXPECT_EQ(keys(chunks, 8192, 8192, 1), 4097);
+  EXPECT_EQ(keys(chunks, 16384, 0, 4), 2048);
+  EXPECT_EQ(keys(window, 16384, 0, 4), 1024);
+  EXPECT_EQ(keys({}, 16384, 0, 4), 0);
+}
+
 // Every combination below changes which operators there are, none may change their sum.
 
 std::vector<spec::Model> small_models() {

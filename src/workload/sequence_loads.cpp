@@ -97,7 +97,7 @@ void set_sizes(const spec::Job& job, const Batches& batches, SequenceLoads& load
 void set_windows(const spec::Job& job, SequenceLoads& loads) {
   const Shapes base = shapes_of_batch(job, loads.base), most = shapes_of_batch(job, loads.most);
   for (const spec::Layer& layer : job.model.layers) {
-    const int64_t window = spec::Model::window(layer, base.key_length, base.causal);
+    const int64_t window = layer_window(base, layer);
     if (!base::contains(loads.windows, window)) loads.windows.push_back(window);
   }
   loads.full = {static_cast<double>(loads.most.tokens) / static_cast<double>(loads.base.tokens)};

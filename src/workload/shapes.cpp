@@ -21,6 +21,8 @@ void set_lengths(const spec::Job& job, Shapes& shapes) {
     // One token a sequence; on average half of the tokens to come are in the cache.
     shapes.query_length = 1;
     shapes.key_length = (training.seq_length + training.generate_tokens / 2) / shapes.cp;
+    shapes.decoded_from = training.seq_length;
+    shapes.decoded_to = training.seq_length + std::max<int64_t>(1, training.generate_tokens) - 1;
     shapes.causal = false;
   } else {
     shapes.query_length = training.seq_length / shapes.cp;
@@ -84,6 +86,30 @@ Shapes shapes_of(const spec::Job& job) {
   }
   shapes.vocab = job.padded_vocab() / job.parallelism.vocabulary_ranks();
   return shapes;
+}
+
+/// Sum over n = 1 ... length of ((n - 1) mod chunk) + 1, what token n reads of its chunk.
+static double chunk_keys(int64_t length, int64_t chunk) {
+  const auto whole = static_cast<double>(length / chunk), c = static_cast<double>(chunk);
+  const auto rest = static_cast<double>(length % chunk);
+  return whole * c * (c + 1) / 2 + rest * (rest + 1) / 2;
+}
+
+/// Keys that the tokens of a decode job read of a layer with chunks, on average.
+static double mean_chunk_keys(const Shapes& shapes, int64_t chunk) {
+  const double read =
+      chunk_keys(shapes.decoded_to, chunk) - chunk_keys(shapes.decoded_from - 1, chunk);
+  return read / static_cast<double>(shapes.decoded_to - shapes.decoded_from + 1);
+}
+
+int64_t layer_window(const Shapes& shapes, const spec::Layer& layer) {
+  const bool decodes = shapes.decoded_to > 0;
+  if (!decodes) return spec::Model::window(layer, shapes.key_length, shapes.causal);
+  if (layer.window == 0 && layer.chunk == 0) return 0;
+  double keys = static_cast<double>(shapes.key_length * shapes.cp);
+  if (layer.window > 0) keys = std::fmin(keys, static_cast<double>(layer.window));
+  if (layer.chunk > 0) keys = std::fmin(keys, mean_chunk_keys(shapes, layer.chunk));
+  return std::max<int64_t>(1, std::llround(keys / static_cast<double>(shapes.cp)));
 }
 
 /// Keys that the last query of a document may attend to.

@@ -34,6 +34,8 @@ struct Shapes {
   int64_t query_length = 0;     ///< a sequence's tokens on this context-parallel rank
   int64_t key_length = 0;       ///< what they may attend to, over all context-parallel ranks
   int64_t document_length = 0;  ///< what a token may attend to at most, of packed sequences
+  int64_t decoded_from = 0,
+          decoded_to = 0;  ///< decode: tokens in the cache at the first and last step
   bool causal = true;  ///< false in decode, where one token sees the whole cache, and in encoders
 
   int64_t tiles = 0;  ///< of the micro batch's images, for the vision tower
@@ -59,6 +61,11 @@ Shapes shapes_of(const spec::Job& job);
 /// else only with K innermost, and what is needed both ways is kept or written twice.
 bool multiplies_fp8_in_any_layout(const spec::Gpu& gpu);
 
+/// The window of a layer's attention as kernels of this rank meet it: `Model::window`. A token that
+/// is decoded reads what the cache holds of its window or its chunk, divided over context-parallel
+/// ranks: at n tokens ((n - 1) mod c) + 1 of a chunk of c, on average over the steps.
+int64_t layer_window(const Shapes& shapes, const spec::Layer& layer);
+
 /// (query, key) pairs that one sequence's attention scores need on one context-parallel rank. With
 /// a causal mask the convention's half square (a window cuts it further); without, all of them. Of
 /// packed sequences the square of every document.
@@ -71,9 +78,9 @@ double executed_pairs(const Shapes& shapes, int64_t window);
 
 /// Bytes read and written per element by the kernels that quantize an operand.
 double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes);
-/// Parameters travel between ranks in FP8. With block scales they do not even where they are kept
-/// in FP8 (`fp8_parameters`): Megatron-Core gathers 16 bit, into the gradients' buffer, and
-/// quantizes behind (--reuse-grad-buf-for-mxfp8-param-ag).
+/// Weights of linear layers travel between ranks in FP8. With block scales they do not even where
+/// they are kept in FP8 (`fp8_parameters`): Megatron-Core gathers 16 bit, into the gradients'
+/// buffer, and quantizes behind (--reuse-grad-buf-for-mxfp8-param-ag).
 bool sends_fp8_parameters(const spec::Training& training);
 /// The same of those that quantize it again along its columns, where scales are a row's and the
 /// gradient of weights, which sums over rows, needs them a column's. Else 0.

@@ -21,6 +21,10 @@ bool is_matrix(const Operator& op) {
   return op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
 }
 
+bool is_narrow(const Operator& op) {
+  return op.precision == spec::Precision::kFp8 || op.precision == spec::Precision::kNvfp4;
+}
+
 /// Modules of Transformer Engine, which keep a dummy weight gradient; adapters and the router are
 /// plain PyTorch.
 bool is_engine_module(const Operator& op) { return !is_adapter(op) && op.name != "router"; }
@@ -123,13 +127,17 @@ bool borrows_head(const spec::Job& job, BlockKind kind) {
 void add_matrix(const spec::Job& job, const Shapes& shapes, const Operator& op, Block& block) {
   const double elements = static_cast<double>(op.n) * static_cast<double>(op.k);
   const double all = elements * held_matrices(job, shapes, op);
-  const bool adapter = is_adapter(op);
+  const bool adapter = is_adapter(op), expert = is_expert(op);
   const bool trained = shapes.training && (!shapes.lora || adapter);
-  (is_expert(op) ? block.parameters.expert : block.parameters.dense) += all;
+  ParameterShare& share = block.parameters;
+  (expert ? share.expert : share.dense) += all;
   if (keeps_quantized(job.training, op.name))
-    (is_expert(op) ? block.parameters.quantized_expert : block.parameters.quantized_dense) += all;
-  if (trained)
-    (is_expert(op) ? block.parameters.trainable_expert : block.parameters.trainable_dense) += all;
+    (expert ? share.quantized_expert : share.quantized_dense) += all;
+  if (trained) (expert ? share.trainable_expert : share.trainable_dense) += all;
+  if (is_narrow(op)) {
+    (expert ? share.narrow_expert : share.narrow_dense) += all;
+    if (trained) (expert ? share.trainable_narrow_expert : share.trainable_narrow_dense) += all;
+  }
   if (trained && is_engine_module(op)) {
     std::vector<double>& sizes = block.weight_shapes;
     if (!base::contains(sizes, elements)) sizes.push_back(elements);

@@ -48,6 +48,8 @@ struct ParameterShare {
   double dense = 0, expert = 0;                      ///< all of them
   double trainable_dense = 0, trainable_expert = 0;  ///< what has gradients and optimizer states
   double quantized_dense = 0, quantized_expert = 0;  ///< frozen, in fewer bits (workload/storage.h)
+  double narrow_dense = 0, narrow_expert = 0;        ///< matrices that multiply in FP8 or NVFP4
+  double trainable_narrow_dense = 0, trainable_narrow_expert = 0;
 
   ParameterShare& operator+=(const ParameterShare& other) {
     dense += other.dense;
@@ -56,6 +58,10 @@ struct ParameterShare {
     trainable_expert += other.trainable_expert;
     quantized_dense += other.quantized_dense;
     quantized_expert += other.quantized_expert;
+    narrow_dense += other.narrow_dense;
+    narrow_expert += other.narrow_expert;
+    trainable_narrow_dense += other.trainable_narrow_dense;
+    trainable_narrow_expert += other.trainable_narrow_expert;
     return *this;
   }
 };

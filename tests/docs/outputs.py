@@ -13,12 +13,15 @@ besides is made by comments of the page:
     <!-- file: NAME -->           the next code block is this file
     <!-- not run: WHY -->         leave the next code block alone
     <!-- serves -->               "ergometer serve" of the next code block runs until the page ends or serves again
+
+Ports that a page serves at are other ones while it runs, free on this machine, so that several runs do not meet.
 """
 import argparse
 import difflib
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -104,6 +107,36 @@ def parse(lines):
     return acts
 
 
+class Ports:
+    """Free ports in place of those that the servers of a page listen at: 9500, where they say none, and 95xx."""
+    DEFAULT = "9500"
+
+    def __init__(self, acts):
+        serves = any(kind == "serves" for kind, *_ in acts)
+        text = " ".join(act.command if isinstance(act, Example) else act for _, *rest in acts for act in rest)
+        named = set(re.findall(r":(95\d\d)\b", text)) | {self.DEFAULT} if serves else set()
+        self.free = {}
+        taken = [socket.socket() for _ in named]  # all open at once, so that they differ
+        for port, held in zip(sorted(named), taken):
+            held.bind(("127.0.0.1", 0))
+            self.free[port] = str(held.getsockname()[1])
+        for held in taken:
+            held.close()
+
+    def in_run(self, text):
+        return re.sub(r":(95\d\d)\b", lambda found: ":" + self.free.get(found[1], found[1]), text)
+
+    def on_page(self, text):
+        for named, free in self.free.items():
+            text = text.replace(f":{free}", f":{named}")
+        return text
+
+    def serving(self, command):
+        """A server's command with the port it listens at."""
+        listens = "" if "--listen" in command else f" --listen 127.0.0.1:{self.DEFAULT}"
+        return self.in_run(command + listens)
+
+
 class Server:
     """What a page lets serve, one at a time."""
 
@@ -185,7 +218,8 @@ def as_shown(shown, printed):
 def check_page(page, program, update):
     """How many commands of the page fail, or print something else (which `update` mends)."""
     lines = page.read_text(encoding="utf-8").split("\n")
-    replacements, failed, server = [], [], Server()
+    acts = parse(lines)
+    replacements, failed, server, ports = [], [], Server(), Ports(acts)
     with tempfile.TemporaryDirectory(prefix="docs-") as name:
         folder, tools = pathlib.Path(name) / "page", pathlib.Path(name) / "bin"
         folder.mkdir()
@@ -196,18 +230,20 @@ def check_page(page, program, update):
         environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(folder), "ROOT": str(ROOT), "LC_ALL": "C.UTF-8",
                        "TZ": "UTC", "TERM": "dumb", "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1",
                        "CMAKE_PREFIX_PATH": str(program.parent)}
-        for kind, *rest in parse(lines):
+        for kind, *rest in acts:
             if kind == "before":
-                run(rest[0], folder, environment)
+                run(ports.in_run(rest[0]), folder, environment)
             elif kind == "serves":
-                if wrong := server.start(rest[0], folder, environment):
+                if wrong := server.start(ports.serving(rest[0]), folder, environment):
                     failed.append(f"{rest[0]}: {wrong}")
             elif kind == "file":
-                (folder / rest[0]).write_text(rest[1], encoding="utf-8")
+                (folder / rest[0]).write_text(ports.in_run(rest[1]), encoding="utf-8")
             else:
                 example = rest[0]
                 shown = [line.rstrip() for line in lines[example.start:example.end]]
-                printed, status = run(example.command, folder, environment, any(x.startswith("ergometer:") for x in shown))
+                notes = any(x.startswith("ergometer:") for x in shown)
+                printed, status = run(ports.in_run(example.command), folder, environment, notes)
+                printed = [ports.on_page(line) for line in printed]
                 wanted = as_shown(shown, printed) if shown else []
                 if shown != wanted:
                     replacements.append((example, wanted))

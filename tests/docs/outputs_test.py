@@ -82,6 +82,16 @@ class Page(unittest.TestCase):
         self.assertEqual(self.check("<!-- serves -->\n```\n$ ergometer serve bad\n```\n"), 1)
 
 
+    def test_runs_at_once_serve_at_ports_of_their_own(self):
+        acts = outputs.parse("<!-- serves -->\n```\n$ ergometer serve --out d\n$ push http://localhost:9500 :9501\n```".split("\n"))
+        one, other = outputs.Ports(acts), outputs.Ports(acts)
+        self.assertEqual(len({*one.free.values(), *other.free.values()} & {"9500", "9501"}), 0)
+        self.assertEqual(one.serving("ergometer serve"), f"ergometer serve --listen 127.0.0.1:{one.free['9500']}")
+        self.assertEqual(one.serving("ergometer serve --listen :9501"), f"ergometer serve --listen :{one.free['9501']}")
+        self.assertEqual(one.on_page(one.in_run("http://localhost:9500/ and :9501, 10:9599")), "http://localhost:9500/ and :9501, 10:9599")
+        self.assertEqual(outputs.Ports([("example", outputs.Example("push :9500", 0, 0))]).free, {})
+
+
 class AsShown(unittest.TestCase):
     def test_without_gaps_the_whole_output_is_wanted(self):
         self.assertEqual(outputs.as_shown(["a"], ["a", "b"]), ["a", "b"])

@@ -42,7 +42,8 @@ Result<engine::SimulateOptions> simulate_options(const Arguments& arguments, con
   options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
                                                         : engine::EngineKind::kSweep;
   const bool whole = arguments.has("run") || arguments.has("report");
-  options.all_ranks = arguments.has("ranks") || whole;
+  // A trace says on which node each of its ranks is.
+  options.all_ranks = arguments.has("ranks") || arguments.has("trace") || whole;
   options.energy_parts =
       whole || arguments.has("json") || needs_energy_parts(arguments.value("explain"));
   if (arguments.has("trace-ranks")) {

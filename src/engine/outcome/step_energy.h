@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/outcome/step_energy_rows.h"
 #include "engine/power/activity.h"
 #include "engine/power/fleet.h"
 #include "engine/time/timeline.h"
@@ -25,18 +26,6 @@ namespace ergometer::engine {
 // Worked: a role's GPUs take 30 J in a step of 1 s, 12 J of it core work and 18 J standing. Of two
 // operators one takes 2 J of core energy and 0.5 s, the other 4 J and 0.25 s: 4 + 9 = 13 J and
 // 8 + 4.5 = 12.5 J, and 4.5 J while idle.
-
-/// Joules and seconds of something in a step, summed over ranks.
-struct EnergyUse {
-  double work_j = 0, standing_j = 0, seconds = 0;
-  double joules() const { return work_j + standing_j; }
-  EnergyUse& operator+=(const EnergyUse& other) {
-    work_j += other.work_j;
-    standing_j += other.standing_j;
-    seconds += other.seconds;
-    return *this;
-  }
-};
 
 /// What a role's ranks draw in a step, all of them together.
 struct RoleEnergy {

@@ -4,9 +4,23 @@
 #include <utility>
 #include <vector>
 
-#include "engine/outcome/step_energy.h"
+#include "plan/plan.h"
+#include "run/run.h"
+#include "workload/workload.h"
 
 namespace ergometer::engine {
+
+/// Joules and seconds of something in a step, summed over ranks.
+struct EnergyUse {
+  double work_j = 0, standing_j = 0, seconds = 0;
+  double joules() const { return work_j + standing_j; }
+  EnergyUse& operator+=(const EnergyUse& other) {
+    work_j += other.work_j;
+    standing_j += other.standing_j;
+    seconds += other.seconds;
+    return *this;
+  }
+};
 
 /// A step's energy by operator, by place and by role. Operators with `idle`, places with `idle`
 /// and roles each add up to all of it.

@@ -46,6 +46,7 @@ std::string replan_json(const campaign::Replan& replan) {
   write_replan_stretches(json, replan);
   json.rows("totals", replan.totals, [&](const campaign::ReplanTotal& total) {
     json.member("plan", total.plan).member("steps", total.steps).member("tokens", total.tokens);
+    json.member("transient_tokens", total.transient_tokens);
     json.member("energy_j", total.energy_j).member("restarts", total.restarts);
     json.list("layouts", total.layouts);
   });

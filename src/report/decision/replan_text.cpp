@@ -105,27 +105,22 @@ std::string replanned_table(const Replan& replan, const TextStyle& style) {
   return heading(style, "Planned anew at every change") + table_text(table, style);
 }
 
-/// Whether a table names the layout.
-bool is_told(const Replan& replan, size_t layout) {
-  return std::ranges::any_of(replan.stretches,
-                             [&](const ReplanStretch& it) {
-                               return it.before == layout || it.proposed == layout;
-                             }) ||
-         std::ranges::any_of(replan.totals, [&](const campaign::ReplanTotal& total) {
-           return base::contains(total.layouts, layout);
-         });
-}
-
 std::string layouts_list(const Replan& replan, const TextStyle& style) {
   std::string text = heading(style, "Layouts");
-  for (size_t i = 0; i < replan.layouts.size(); ++i) {
-    if (!is_told(replan, i)) continue;
+  for (size_t i = 0; i < replan.layouts.size(); ++i)
     text += base::hanging(
         fmt::format("  {}  ", layout_name(i)),
         i == 0 ? "as the job is" : fmt::format("{}", fmt::join(replan.layouts[i].changes, "; ")),
         kWidth);
-  }
   return text;
+}
+
+/// The most that a total may be off by, for what its stretches leave out.
+double transients_pct(const Replan& replan) {
+  double most = 0;
+  for (const campaign::ReplanTotal& total : replan.totals)
+    if (total.tokens > 0) most = std::max(most, 100 * total.transient_tokens / total.tokens);
+  return most;
 }
 
 std::string totals_table(const Replan& replan, const TextStyle& style) {
@@ -141,9 +136,11 @@ std::string totals_table(const Replan& replan, const TextStyle& style) {
               fmt::format("{}", fmt::join(layouts, " ")));
   }
   return heading(style, "The run") + table_text(table, style) +
-         note(style,
-              "known ahead: the best of these layouts by stretch, the first one chosen before the "
-              "start. Settled states: the minutes in which GPUs warm or cool are left out");
+         note(style, fmt::format(
+                         "known ahead: the best of these layouts by stretch, the first one chosen "
+                         "before the start. Settled states: the minutes in which GPUs warm or cool "
+                         "(assumed: {} behind a change) may change tokens by up to {:.1f} %",
+                         base::format_seconds(campaign::kTransientS), transients_pct(replan)));
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ std::string swarm_json(const swarm::Swarm& of) {
   json.member("total_time_s", outcome.total_s).member("tokens_per_s", of.tokens_per_s());
   json.member("tokens_per_s_low", of.tokens_per_s_low);
   json.member("tokens_per_s_high", of.tokens_per_s_high);
+  json.member("draws", of.draws);
+  json.member("churn_tokens_per_s_low", of.churn_tokens_per_s_low);
+  json.member("churn_tokens_per_s_high", of.churn_tokens_per_s_high);
   json.list("step_times_s", outcome.step_s);
   json.member("left", outcome.left).member("joined", outcome.joined);
   json.member("moved", outcome.moved).member("redone_forwards", outcome.redone);

@@ -34,9 +34,15 @@ std::string pace_text(const Swarm& of) {
                                           base::format_seconds(sorted.front()),
                                           base::format_seconds(sorted.back())));
   text += swarm_fact(
-      "Tokens/s", fmt::format("{:.0f}; {:.0f} to {:.0f} where lines are half to twice as fast and "
-                              "GPUs at the ends of simulate's intervals",
+      "Tokens/s", fmt::format("{:.0f}; {:.0f} to {:.0f} as the prediction may be off: where lines "
+                              "are half to twice as fast and GPUs at the ends of simulate's "
+                              "intervals",
                               of.tokens_per_s(), of.tokens_per_s_low, of.tokens_per_s_high));
+  if (of.draws > 1)
+    text += swarm_fact("  by chance", fmt::format("{:.0f} to {:.0f}, of {} draws of who leaves and "
+                                                  "comes when",
+                                                  of.churn_tokens_per_s_low,
+                                                  of.churn_tokens_per_s_high, of.draws));
   const swarm::Outcome& out = of.outcome;
   if (out.left + out.joined + out.moved > 0)
     text += swarm_fact(

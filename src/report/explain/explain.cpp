@@ -100,15 +100,21 @@ Explanation tokens_per_s_per_gpu(const Context& c) {
 
 // --- FLOPs
 
+/// How much of attention's square is counted.
+std::string attention_counted(const spec::Job& job, bool hardware) {
+  if (!hardware) return job.training.attention_flops_full ? "in full" : "at half for causality";
+  return spec::is_fused(job.training.attention) ? "at half, as kernels skip what causality masks"
+                                                : "in full, as unfused kernels compute it";
+}
+
 Explanation flops_per_step(const Context& c, bool hardware) {
-  const bool full = c.job.training.attention_flops_full;
   Explanation flops = node(
       hardware ? "hardware_flops_per_step" : "model_flops_per_step",
       hardware ? workload::hardware_flops_per_step(c.job).value()
                : workload::model_flops_per_step(c.job).value(),
       "FLOP",
       "forward and backward matrix work of all tokens, vocabulary projection included, attention " +
-          std::string(full ? "in full" : "at half for causality"));
+          attention_counted(c.job, hardware));
   if (c.job.model.vision != nullptr)
     flops.formula += "; of all tiles of images, that of the vision tower and its projector";
   const bool repeats = c.job.training.recompute != spec::Recompute::kNone;

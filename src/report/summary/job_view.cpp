@@ -165,7 +165,6 @@ void take_cluster(const Json& cluster, JobView& view) {
   view.pcie = pcie_text(cluster);
   view.gpus = integer(cluster, "gpus");
   view.nodes = integer(cluster, "nodes");
-  view.gpus_per_node = integer(cluster, "gpus_per_node");
 }
 
 void take_layout(const Json& layout, JobView& view) {
@@ -177,9 +176,6 @@ void take_layout(const Json& layout, JobView& view) {
   view.ep = integer(layout, "ep");
   view.etp = integer(layout, "etp");
   view.zero = integer(layout, "zero");
-  if (const Json& map = member(layout, "rank_map"); map.is_array())
-    for (const Json& gpu : map)
-      if (gpu.is_number_integer()) view.rank_map.push_back(gpu.get<int64_t>());
   view.fsdp = truth(layout, "fsdp");
   view.fsdp_shard_size = integer(layout, "fsdp_shard_size");
   view.sequence_parallel = truth(layout, "sequence_parallel");

@@ -17,7 +17,7 @@ struct JobView {
   std::string wiring;  ///< of a network without a tree of switches: what the fabric joins how
   double parameters = 0, active_parameters = 0;
   double images_left_out = 0;  ///< share of those that samples have
-  int64_t gpus = 0, nodes = 0, gpus_per_node = 0;
+  int64_t gpus = 0, nodes = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, etp = 0, zero = 0;
   std::string recompute_method;  ///< of full recomputation
   int64_t recompute_layers = 0;  ///< its number; 0: none was said
@@ -35,13 +35,6 @@ struct JobView {
   std::vector<std::string> vendors;  ///< of a cluster's unlike GPUs, each once
   std::vector<std::string> frozen;   ///< parts of a model with a vision tower
 
-  std::vector<int64_t> rank_map;  ///< the GPU of every rank; empty: rank r on GPU r
-
-  /// The node of a rank, where nodes are known.
-  int64_t node_of(int64_t rank) const {
-    const auto index = static_cast<size_t>(rank);
-    return (index < rank_map.size() ? rank_map[index] : rank) / gpus_per_node;
-  }
   /// Ranks of one pipeline stage; 0 when the layout is not known.
   int64_t stage_ranks() const { return tp * cp * dp; }
 };

@@ -47,11 +47,12 @@ class EventList {
   bool first_ = true;
 };
 
-std::string process_label(int64_t rank, const JobView& job) {
+std::string process_label(int64_t rank, const run::Run& run, const JobView& job) {
   std::string label = fmt::format("rank {}", rank);
   if (job.stage_ranks() > 0 && job.pp > 1)
     label += fmt::format(", stage {}", rank / job.stage_ranks());
-  if (job.gpus_per_node > 0 && job.nodes > 1) label += fmt::format(", node {}", job.node_of(rank));
+  const auto row = std::ranges::find(run.ranks, rank, &run::Rank::rank);
+  if (row != run.ranks.end() && job.nodes > 1) label += fmt::format(", node {}", row->node);
   return label;
 }
 
@@ -130,10 +131,10 @@ KernelIndex index_of(const KernelSource& kernels, const JobView& job) {
 // --- events
 
 void add_names(EventList& events, const std::map<int64_t, std::vector<bool>>& streams,
-               const JobView& job) {
+               const run::Run& run, const JobView& job) {
   for (const auto& [rank, used] : streams) {
     events.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})",
-                           rank, base::json_quote(process_label(rank, job))));
+                           rank, base::json_quote(process_label(rank, run, job))));
     events.add(fmt::format(
         R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", rank));
     for (size_t stream = 0; stream < used.size(); ++stream) {
@@ -268,7 +269,7 @@ Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
   KernelIndex index = index_of(kernels, job);
   if (index.streams.empty())
     for (const run::Telemetry& reading : run.telemetry) index.streams[reading.rank];
-  add_names(events, index.streams, job);
+  add_names(events, index.streams, run, job);
   add_parents(events, index, run.performance.step_time_s);
   KernelWriter writer(events);
   kernels([&](const run::Kernel& kernel) { writer.add(kernel); });

@@ -42,8 +42,13 @@ TEST(Trace, KernelsAreCompleteEventsInMicrosecondsWithTheirNanoseconds) {
 }
 
 TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
+  run::Run run = example_run();
+  run::Rank other;
+  other.rank = 2;
+  other.node = 1;
+  run.ranks.push_back(other);
   std::vector<std::string> names;
-  for (const Json& event : events(Json::parse(trace_text(example_run())), "M")) {
+  for (const Json& event : events(Json::parse(trace_text(run)), "M")) {
     if (event.at("args").contains("name")) names.push_back(event.at("args").at("name"));
   }
   EXPECT_EQ(names,

@@ -4,7 +4,10 @@
 
 #include "plan/allocator.h"
 #include "search/overlap/link_demand.h"
+#include "spec/job/compression.h"
 #include "workload/block/linear.h"
+#include "workload/packing.h"
+#include "workload/shapes.h"
 
 namespace ergometer::search {
 namespace {
@@ -83,23 +86,30 @@ void Estimator::find_transfers() {
   transfer_energy_ = {};
   if (layout_.pp == 1) return;
   const bool scatters = job.training.scatter_gather_p2p;
-  const double whole = workload_->boundary_bytes;
+  double whole = workload_->boundary_bytes, around_s = 0;
+  // A compressed border's kernels stand around the message.
+  if (const spec::Compression how = spec::activation_compression(job); !how.none()) {
+    const double value_bytes = workload::shapes_of(job).element;
+    const workload::Packing packing = workload::border_packing(how, whole, value_bytes);
+    for (const workload::Operator& kernel : {packing.pack, packing.unpack})
+      around_s += ranks_->model.price(kernel, where(ranks_->placements, kernel)).seconds();
+    whole *= spec::wire_bytes(how, value_bytes) / value_bytes;
+  }
   const workload::Operator op =
       transfer(scatters ? whole / static_cast<double>(layout_.tp) : whole);
-  double gather_s = 0;
   if (scatters) {
     workload::Operator gather = transfer(whole);
     gather.collective = workload::CollectiveKind::kAllGather;
     gather.group = workload::GroupKind::kTensor;
-    gather_s = ranks_->model.price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
-                   .seconds();
+    around_s += ranks_->model.price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
+                    .seconds();
   }
   for (const plan::GroupPlacement& link : ranks_->links) {
     const double alone_s = ranks_->model.price(op, link).seconds();
     const LinkDemand demand = link_demand(job.cluster.node, op, link, alone_s);
     demands_.transfers.push_back(demand);
     if (demand.share[1] > 0) transfer_link_ = 1;
-    transfers_.push_back({.send_s = alone_s + gather_s,
+    transfers_.push_back({.send_s = alone_s + around_s,
                           .shared_s = {},
                           .host_s = ranks_->model.host().collective_launch_s});
   }
@@ -108,7 +118,7 @@ void Estimator::find_transfers() {
   for (size_t s = 0; s < links; ++s) {
     const auto shared_s = [&](size_t other) {
       const double slow = stretch_beside(demands_.transfers[s], demands_.transfers[other]);
-      return (transfers_[s].send_s - gather_s) * slow + gather_s;
+      return (transfers_[s].send_s - around_s) * slow + around_s;
     };
     transfers_[s].shared_s = {shared_s((s + links - 1) % links), shared_s((s + 1) % links)};
   }
@@ -182,7 +192,7 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const bool buckets = of_family == kBucketed && data.overlap_gradients;
   const bool gathers = of_family <= kScattering && data.overlap_parameters;
   // A host that is late catches up while its GPU waits for parameters.
-  const double gather_s =
+  const double around_s =
       gathers ? std::max(0.0, gather_delay_s(of_pass, costs) - of_pass.slack_s) : 0;
   const Reduced* reduces = buckets ? &reduced(i, costs) : nullptr;
   // A stage's last backward waits for those of the stages behind it.
@@ -201,7 +211,7 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
     after_s = std::max(after_s, stage.after_norm_s);
   }
   Estimate result;
-  result.step_s = costs.by_kind.front().begin_s + gather_s + meet_s + norm_s + after_s;
+  result.step_s = costs.by_kind.front().begin_s + around_s + meet_s + norm_s + after_s;
   // Nor does the line between two anchors undercut what nothing can.
   result.step_s = std::max(result.step_s, of_pass.least_s);
   result.memory_bytes = memory_bytes(i, data);

@@ -148,26 +148,28 @@ class Reader {
       const GroupKind group = expert ? GroupKind::kExpertData : GroupKind::kData;
       if (plan::rank_group(job_, group).size == 1) continue;
       for (size_t chunk = 0; chunk < stage_.chunks.size(); ++chunk)
-        for (const plan::Bucket& bucket : plan::gradient_buckets(workload_, stage_.chunks[chunk],
-                                                                 expert, plan::bucket_size(job_)))
+        for (const plan::Bucket& bucket : plan::gradient_buckets(
+                 job_.training, workload_, stage_.chunks[chunk], expert, plan::bucket_size(job_)))
           costs_.buckets[chunk].push_back(
               {.lowest = bucket.lowest,
-               .reduce_s = reduces ? sent_s(reduction(), group, bucket.elements, true) : 0,
-               .gather_s = gathers ? sent_s(workload::CollectiveKind::kAllGather, group,
-                                            bucket.elements, false)
-                                   : 0});
+               .reduce_s = reduces ? reduced_s(expert, bucket.elements) : 0,
+               .gather_s = gathers ? gathered_s(group, bucket) : 0});
     }
   }
 
-  workload::CollectiveKind reduction() const {
-    return job_.parallelism.zero_stage >= 1 ? workload::CollectiveKind::kReduceScatter
-                                            : workload::CollectiveKind::kAllReduce;
+  /// Of a bucket's gradients, and of the kernels before it where they are compressed; those behind
+  /// it come at the step's end.
+  double reduced_s(bool expert, double elements) {
+    const workload::PackedReduction reduction = plan::gradient_reduction(job_, expert, elements);
+    return priced_s(reduction.sum) + (reduction.packing ? priced_s(reduction.packing->pack) : 0);
   }
 
-  double sent_s(workload::CollectiveKind kind, GroupKind group, double elements, bool gradient) {
-    const double bytes =
-        gradient ? plan::gradient_bytes(job_.training) : plan::parameter_bytes(job_.training);
-    const workload::Operator op = plan::data_collective("bucket", kind, group, elements, bytes);
+  double gathered_s(GroupKind group, const plan::Bucket& bucket) {
+    return priced_s(plan::data_collective("bucket", workload::CollectiveKind::kAllGather, group,
+                                          bucket.elements, bucket.sent_bytes / bucket.elements));
+  }
+
+  double priced_s(const workload::Operator& op) {
     if (energy_ != nullptr) costs_.step_energy += energy_->energy(op, where(placements_, op));
     return model_.price(op, where(placements_, op)).seconds();
   }

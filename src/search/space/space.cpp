@@ -10,7 +10,6 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "search/space/axes.h"
-#include "spec/job/compression.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::search {
@@ -124,11 +123,6 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
           return input_error(
               "fuse: a search is over what frameworks run, and none has these kernels; search "
               "without it and compare the layout found with it");
-        if (!spec::activation_compression(base.megatron).none() ||
-            !spec::gradient_compression(base.megatron).none())
-          return input_error(
-              "compress_activations, compress_gradients: a search is over what frameworks run, and "
-              "none has them; simulate such a job by itself");
         spec::Settings sharded = base.settings;
         sharded.set(kFullySharded, "true", asked);
         ERGOMETER_ASSIGN(base.fsdp, spec::read_job(sharded));

@@ -172,11 +172,10 @@ struct Model {
   }
   /// The sliding window whose queries meet as many keys as the layer's do. 0: all of them. Chunks
   /// of c in a causal sequence of L make c^2 / 2 pairs each, a window of w makes w L - w^2 / 2 of
-  /// it: w = L - sqrt(L^2 - sum of c^2). A token that is decoded, where nothing is causal, is
-  /// half-way through its chunk on average.
+  /// it: w = L - sqrt(L^2 - sum of c^2). Where nothing is causal a token meets its whole chunk.
   static int64_t window(const Layer& layer, int64_t length, bool causal) {
     if (layer.chunk <= 0 || layer.chunk >= length) return layer.window;
-    if (!causal) return std::max<int64_t>(1, layer.chunk / 2);
+    if (!causal) return layer.chunk;
     const auto whole = static_cast<double>(length), chunk = static_cast<double>(layer.chunk);
     const auto rest = static_cast<double>(length % layer.chunk);
     const double squares = (whole - rest) * chunk + rest * rest;

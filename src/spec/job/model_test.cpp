@@ -45,7 +45,7 @@ TEST(Model, AWindowMeetsAsManyKeysAsTheChunksOfASequence) {
   EXPECT_EQ(Model::window(chunks, 8193, true), 8065);
   EXPECT_EQ(Model::window(chunks, 16384, true), 4799);
   EXPECT_EQ(Model::window(chunks, 1048576, true), 4104);
-  EXPECT_EQ(Model::window(chunks, 16384, false), 4096);
+  EXPECT_EQ(Model::window(chunks, 16384, false), 8192);
   EXPECT_EQ(Model::window({.window = 512}, 16384, true), 512);
 }
 

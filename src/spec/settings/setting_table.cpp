@@ -157,7 +157,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "probability that a hidden value is dropped, instead of the model's own",
      why("the model's own"), habit()},
     {"flops", "", field<&Training::attention_flops_full>(0, 0, "causal|full"), in("training"),
-     "model FLOPs count half of the attention square, or all", why("causal attention counts half")},
+     "model FLOPs and MFU count half of the attention square, or all; HFU what kernels compute",
+     why("causal attention counts half")},
     {"framework", "", field<&Training::framework>(), kSoftware,
      "whose memory and launch habits are modelled"},
     {"software", "", told(kText, software_text), kSoftware,
@@ -229,7 +230,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"fp8_recipe", "", field<&Training::fp8_recipe>(), kPrecision, "how FP8 is scaled"},
     {"fp8_param_gather", "", field<&Training::fp8_parameters>(), kPrecision,
      "parameters of linear layers are kept in FP8, or FP4 with --fp4; gathered in FP8 where one "
-     "scale a tensor allows it (predicted of all parameters, also of embeddings), else in 16 bit",
+     "scale a tensor allows it, else in 16 bit",
      why("parameters in 16 bit"), habit()},
     {"fp8_attention", "", field<&Training::fp8_attention>(), kPrecision,
      "the attention core multiplies in FP8 as well", why("the attention core in 16 bit"),

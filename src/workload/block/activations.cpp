@@ -222,7 +222,7 @@ void add_mixer(const spec::Job& job, const Shapes& shapes, const spec::Layer& la
   if (layer.mixer == spec::Mixer::kStateSpace) return add_state_space(job, shapes, parts);
   job.model.attention == spec::AttentionKind::kLatent
       ? add_latent(job, shapes, parts)
-      : add_heads(job, shapes, spec::Model::window(layer, shapes.key_length, shapes.causal), parts);
+      : add_heads(job, shapes, layer_window(shapes, layer), parts);
 }
 
 void add_mixer_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
@@ -326,14 +326,15 @@ double kept_logits(const spec::Job& job, const Shapes& shapes) {
 
 /// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy,
 /// which Megatron-Core from 0.6 on turns into the softmax in its place; or in PyTorch's own loss
-/// the FP32 gradients before and behind the softmax, the 16-bit logits freed.
+/// the FP32 gradients before and behind the softmax, the 16-bit logits freed. Where logits are in
+/// FP32, they are their own copy: FP32 tensors are whole fours of these bytes, and only they are
+/// left.
 double loss_transient(const spec::Job& job, const Shapes& shapes) {
   if (job.training.linear_cross_entropy) return (shapes.element + 4) * piecewise_input(shapes);
   const bool torch = job.training.framework == spec::Framework::kTorchFsdp;
-  const double per_logit =
-      job.training.fused_cross_entropy
-          ? shapes.element
-          : job.software.parameters.value_or("memory.loss_copies", torch ? 4 + 4 : 2 + 4);
+  double per_logit = job.software.parameters.value_or("memory.loss_copies", torch ? 4 + 4 : 2 + 4);
+  if (shapes.element == 4) per_logit = 4 * std::floor(per_logit / 4);
+  if (job.training.fused_cross_entropy) per_logit = shapes.element;
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 

@@ -5,11 +5,11 @@
 namespace ergometer::workload {
 namespace {
 
-// Loss kernels, bytes per logit. TE's fused kernel: an online softmax over BF16 logits whose
-// gradient replaces them (two passes of read and write); the native one casts to FP32 and takes
-// several passes.
-constexpr double kFusedLossForward = 4, kFusedLossBackward = 4;
+// Loss kernels, bytes per logit. TE's fused kernel: an online softmax over logits whose gradient
+// replaces them, a pass of read and write each way; the native one casts to FP32 and takes several
+// passes. Logits that are in FP32 already need no cast, nor do their gradients.
 constexpr double kNativeLossForward = 24, kNativeLossBackward = 12;
+constexpr double kCast = 2 + 4;  // of these, from 16 bit and back
 // Of transformers, which casts logits to FP32, accelerate once more for what it returns, and does
 // log-softmax and its gradient by PyTorch's kernels: 61 bytes on one H100 as long as streaming ones
 // take (tests/data/trainer), here at the rate of the loss.
@@ -88,6 +88,19 @@ bool fuses_loss(const spec::Job& job) {
   return job.training.fused_cross_entropy || job.training.linear_cross_entropy;
 }
 
+/// Bytes that the loss moves for a logit.
+struct LossBytes {
+  double forward = 0, backward = 0;
+};
+
+LossBytes loss_bytes(const BlockWriter& writer) {
+  const Shapes& shapes = writer.shapes();
+  if (fuses_loss(writer.job())) return {2 * shapes.element, 2 * shapes.element};
+  const double cast = shapes.element < 4 ? 0 : kCast;  // that there is none of
+  if (shapes.modules) return {kModulesLossForward - 2 * cast, kModulesLossBackward - cast};
+  return {kNativeLossForward - cast, kNativeLossBackward - cast};
+}
+
 double logits(const Shapes& shapes) {
   return static_cast<double>(shapes.tokens) * static_cast<double>(shapes.vocab);
 }
@@ -96,9 +109,8 @@ double logits(const Shapes& shapes) {
 /// the TP group; the fused version sends the last two together.
 void loss_forward(BlockWriter& writer) {
   const bool fused = fuses_loss(writer.job());
-  const double native = writer.shapes().modules ? kModulesLossForward : kNativeLossForward;
   writer.memory({Module::kLoss, "cross_entropy",
-                 logits(writer.shapes()) * (fused ? kFusedLossForward : native),
+                 logits(writer.shapes()) * loss_bytes(writer).forward,
                  fused ? 2 : kNativeLossForwardKernels});
   loss_all_reduce(writer, 4);
   loss_all_reduce(writer, fused ? 8 : 4);
@@ -107,9 +119,8 @@ void loss_forward(BlockWriter& writer) {
 
 void loss_backward(BlockWriter& writer) {
   const bool fused = fuses_loss(writer.job());
-  const double native = writer.shapes().modules ? kModulesLossBackward : kNativeLossBackward;
   writer.memory({Module::kLoss, "cross_entropy_backward",
-                 logits(writer.shapes()) * (fused ? kFusedLossBackward : native),
+                 logits(writer.shapes()) * loss_bytes(writer).backward,
                  fused ? 1 : kNativeLossBackwardKernels},
                 Pass::kBackward);
 }

@@ -53,10 +53,6 @@ bool dense_attention(const spec::Model& model) {
   return model.attention == spec::AttentionKind::kHeads;
 }
 
-int64_t window_of(const BlockWriter& writer, const spec::Layer& layer) {
-  return spec::Model::window(layer, writer.shapes().key_length, writer.shapes().causal);
-}
-
 /// Parallel branches need both of them, and an MLP that shares the attention's input.
 bool in_parallel(const spec::Model& model, const spec::Layer& layer) {
   return model.parallel_branches && dense_attention(model) && !layer.moe && layer.feed_forward &&
@@ -71,7 +67,7 @@ void parallel_forward(BlockWriter& writer, const spec::Layer& layer) {
   norm_forward(writer, "input_norm", true);
   if (shared && shapes.sequence_parallel)
     tensor_gather(writer, Module::kAttention, shapes.stream_bytes(), writer.pass());
-  attention_forward(writer, window_of(writer, layer), {!shared, false, false});
+  attention_forward(writer, layer_window(writer.shapes(), layer), {!shared, false, false});
   if (!shared) norm_forward(writer, "mlp_norm", true);
   mlp_forward(writer, {!shared, true, false});
   writer.memory({Module::kNorm, "branch_add", 3 * shapes.stream_bytes()});
@@ -97,14 +93,15 @@ void parallel_backward(BlockWriter& writer, const spec::Layer& layer) {
     norm_backward(writer, "mlp_norm_backward", true);
     recompute_norm(writer, "input_norm", true);
   }
-  attention_backward(writer, window_of(writer, layer), {!shared, false, shared});
+  attention_backward(writer, layer_window(writer.shapes(), layer), {!shared, false, shared});
   norm_backward(writer, "input_norm_backward", true);
 }
 
 void mixer_forward(BlockWriter& writer, const spec::Layer& layer) {
   norm_forward(writer, "input_norm", true);
-  layer.mixer == spec::Mixer::kStateSpace ? state_space_forward(writer)
-                                          : attention_forward(writer, window_of(writer, layer), {});
+  layer.mixer == spec::Mixer::kStateSpace
+      ? state_space_forward(writer)
+      : attention_forward(writer, layer_window(writer.shapes(), layer), {});
   if (has_output_norms(writer.model())) norm_forward(writer, "attention_output_norm", false);
   layer_scale(writer, "attention_layer_scale", writer.pass());
   residual_add(writer, "attention_residual_add");
@@ -118,7 +115,7 @@ void mixer_backward(BlockWriter& writer, const spec::Layer& layer) {
   recompute_norm(writer, "input_norm", true);
   layer.mixer == spec::Mixer::kStateSpace
       ? state_space_backward(writer)
-      : attention_backward(writer, window_of(writer, layer), {});
+      : attention_backward(writer, layer_window(writer.shapes(), layer), {});
   norm_backward(writer, "input_norm_backward", true);
 }
 

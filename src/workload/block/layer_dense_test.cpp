@@ -210,6 +210,13 @@ TEST(LlamaHead, LossKeepsWhatItsImplementationMakes) {
   job.training.fused_cross_entropy = false;
   EXPECT_DOUBLE_EQ(head().kept, inputs + 4 * logits);
   EXPECT_DOUBLE_EQ(head().transient, 6 * logits);
+  job.software.parameters.set("memory.loss_copies", {2, "", "", {}});  // the softmax in place
+  EXPECT_DOUBLE_EQ(head().transient, 2 * logits);
+  job.training.precision = spec::Precision::kFp32;  // of the logits themselves
+  EXPECT_DOUBLE_EQ(head().transient, 0);
+  job.software.parameters = {};
+  EXPECT_DOUBLE_EQ(head().transient, 4 * logits);
+  job.training.precision = spec::Precision::kBf16;
   job.training.framework = spec::Framework::kTorchFsdp;  // two FP32 gradients
   EXPECT_DOUBLE_EQ(head().transient, 8 * logits);
   job.training.linear_cross_entropy = true;  // the input's gradient; pieces in 16 bit and FP32
@@ -227,6 +234,22 @@ TEST(LlamaHead, UnfusedLossReducesThreeTimes) {
                                       "loss_all_reduce", "loss_all_reduce", "loss_all_reduce"}));
   EXPECT_EQ(find_op(workload, head.forward, "cross_entropy").bytes, 24.0 * 8192 * 32128);
   EXPECT_EQ(find_op(workload, head.backward, "cross_entropy_backward").bytes, 12.0 * 8192 * 32128);
+}
+
+// Without the cast of 2 + 4 bytes each way; a fused kernel reads and writes four bytes each way.
+TEST(LlamaHead, Fp32LogitsAreNotCast) {
+  spec::Job job = job_of(dense_model(1, 64, 256, 4, 4, 1024), 128);
+  job.training.precision = spec::Precision::kFp32;
+  const double logits = 128.0 * 1024;
+  const auto moved = [&] {
+    const Workload workload = lower(job);
+    const Block& head = workload.blocks[static_cast<size_t>(workload.head_block)];
+    return std::pair(find_op(workload, head.forward, "cross_entropy").bytes / logits,
+                     find_op(workload, head.backward, "cross_entropy_backward").bytes / logits);
+  };
+  EXPECT_EQ(moved(), std::pair(8.0, 8.0));
+  job.training.fused_cross_entropy = false;
+  EXPECT_EQ(moved(), std::pair(18.0, 6.0));
 }
 
 TEST(LlamaEmbedding, LooksUpAndScatters) {

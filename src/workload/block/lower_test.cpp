@@ -434,6 +434,19 @@ TEST(Optimizer, ReadsAndWritesThirtyBytesAParameter) {
   EXPECT_EQ(optimizer_step(job, share).bytes, 36 * 4e6);
 }
 
+// Of 4 M parameters 3 M multiply in FP8, a quarter of them on the rank: read in 16 bit and written
+// twice in 8 where parameters stay in 16 bit; written once in 8 instead of in 16 where they are
+// kept in FP8. Embeddings, norms and the output layer are the other million.
+TEST(Optimizer, QuantizesWhatMultipliesInFp8) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
+  job.training.precision = spec::Precision::kFp8;
+  ParameterShare share{4e6, 0, 4e6, 0};
+  share.narrow_dense = share.trainable_narrow_dense = 3e6;
+  EXPECT_EQ(optimizer_step(job, share).bytes, 30 * 1e6 + 4 * 3e6);
+  job.training.fp8_parameters = true;
+  EXPECT_EQ(optimizer_step(job, share).bytes, 30 * 1e6 - 3e6 / 4);
+}
+
 // Two moments 16, the gradient 4, both halves of the parameter 8.
 TEST(Optimizer, PutsMastersTogetherFromHalves) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);

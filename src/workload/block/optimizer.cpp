@@ -44,6 +44,13 @@ double owned(const spec::Job& job, const ParameterShare& stage) {
   return stage.trainable_dense / sharding.dense + stage.trainable_expert / sharding.expert;
 }
 
+/// Of these the weights that multiply in FP8.
+double owned_narrow(const spec::Job& job, const ParameterShare& stage) {
+  const Sharding sharding = state_sharding(job);
+  return stage.trainable_narrow_dense / sharding.dense +
+         stage.trainable_narrow_expert / sharding.expert;
+}
+
 Operator memory_operator(const spec::Job& job, std::string name, double bytes, double elements) {
   Operator op;
   op.kind = OperatorKind::kMemory;
@@ -77,8 +84,8 @@ Operator host_step(const spec::Job& job, double elements) {
   return op;
 }
 
-/// Whether the optimizer also writes parameters in 16 bit.
-bool writes_narrow_parameters(const spec::Job& job) {
+/// Whether the optimizer also writes parameters as they compute, in 16 bit or less.
+bool writes_computing_parameters(const spec::Job& job) {
   return job.training.precision != spec::Precision::kFp32 && !job.training.autocast &&
          !(job.parallelism.shards_parameters() && job.software.parameters.has("fsdp.shard_copies"));
 }
@@ -86,9 +93,15 @@ bool writes_narrow_parameters(const spec::Job& job) {
 /// Bytes of an update that are of a parameter: its master and the copy that computes, or itself.
 double parameter_traffic(const spec::Job& job) {
   if (!job.training.master_weights) return 2 + 2;
-  const double narrow = sends_fp8_parameters(job.training) ? 1 : 2;
   if (job.training.master_remainders) return 2 * 2 + 2 * 2;  // both halves, read and written
-  return 4 + 4 + (writes_narrow_parameters(job) ? narrow : 0);
+  return 4 + 4 + (writes_computing_parameters(job) ? 2 : 0);
+}
+
+/// What a weight that is kept in FP8 takes less, written in 8 bit.
+double saved_writing(const spec::Job& job) {
+  const spec::Training& training = job.training;
+  const bool writes = training.master_weights && !training.master_remainders;
+  return writes && writes_computing_parameters(job) && sends_fp8_parameters(training) ? 1 : 0;
 }
 
 double gradient_traffic(const spec::Training& training) {
@@ -103,14 +116,15 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   const double elements = owned(job, stage);
   const double passes = job.software.parameters.value_or("optimizer.factor", 1);
   double bytes =
-      elements * passes * (moments + gradient_traffic(job.training) + parameter_traffic(job));
-  // Unless parameters are sent in FP8 the weights are quantized once a step and kept for all micro
-  // batches; LoRA's frozen ones never change and its adapters stay in 16 bit.
+      passes * (elements * (moments + gradient_traffic(job.training) + parameter_traffic(job)) -
+                owned_narrow(job, stage) * saved_writing(job));
+  // Unless they are sent in FP8 the weights that multiply in it are quantized once a step and kept
+  // for all micro batches; LoRA's frozen ones never change and its adapters stay in 16 bit.
   const bool narrow = job.training.precision == spec::Precision::kFp8 ||
                       job.training.precision == spec::Precision::kNvfp4;
   if (narrow && !sends_fp8_parameters(job.training) && job.training.mode != spec::Mode::kLora &&
       !job.parallelism.shards_parameters())
-    bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
+    bytes += (stage.trainable_narrow_dense + stage.trainable_narrow_expert) * kFp8WeightCast;
   if (job.training.optimizer_offload) return host_step(job, elements);
   return memory_operator(job, "adam", bytes, elements);
 }
