@@ -41,7 +41,7 @@ void play_back() {
 void follow() {
   constexpr int64_t kLatest = serve::PushLimits::kLatestNs;
   const auto is_time = [](int64_t ns) { return ns >= 0 && ns <= kLatest; };
-  const serve::Push push = serve::read_growth(path(), 0);
+  const serve::Push push = serve::read_growth(path(), {});
   for (const serve::PushBatch& batch : push.batches) {
     if (batch.sequence < 1 || batch.sequence > kLatest || batch.lost_behind(0) < 0) std::abort();
     if (!is_time(batch.clock.time_ns) || !is_time(batch.clock.monotonic_ns)) std::abort();

@@ -144,7 +144,9 @@ void expect_time_adds_up(const spec::Job& job, const run::Run& run) {
         << "rank " << rank.rank;
   EXPECT_TRUE(holds({p.step_time_s_low, p.step_time_s_high}, p.step_time_s));
   // Both sides of attention's diagonal are counted by convention only.
-  if (!job.training.attention_flops_full) EXPECT_GE(p.hfu, p.mfu * (1 - 1e-9));
+  if (!job.training.attention_flops_full) {
+    EXPECT_GE(p.hfu, p.mfu * (1 - 1e-9));
+  }
   EXPECT_LE(p.hfu, 1);
 }
 

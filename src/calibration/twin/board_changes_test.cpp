@@ -4,12 +4,15 @@
 
 #include <set>
 
+#include "analysis/trace/test_traces.h"
 #include "calibration/twin/board_history.h"
 
 namespace ergometer::calibration::twin {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000, kPersist = 120 * kSecond;
+using analysis::kSecond;
+
+constexpr int64_t kPersist = 120 * kSecond;
 
 /// Two nodes of two GPUs that are read once a second, and looked at every 5 s.
 class WatchedBoards : public testing::Test {
