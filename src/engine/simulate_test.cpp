@@ -85,7 +85,7 @@ TEST(Simulate, GpusOfOtherJobsDrawAndWarm) {
   ASSERT_EQ(gpus.name, "gpus");
   EXPECT_NEAR(gpus.watts, 4 * beside.power.mean_w_per_gpu + 4 * 500, 1e-6);
   EXPECT_GT(beside.power.cluster_mean_w, alone.power.cluster_mean_w + 4 * 400);
-  EXPECT_GE(beside.thermal.fan_fraction, alone.thermal.fan_fraction);
+  EXPECT_GE(beside.thermal.fan_fraction, alone.thermal.fan_fraction - 1e-3);
   EXPECT_GE(beside.thermal.max_gpu_c, alone.thermal.max_gpu_c - 1);
 }
 

@@ -204,9 +204,9 @@ TEST(Bytes, DataParallelismByZeroStage) {
     EXPECT_DOUBLE_EQ(bytes(3, CollectiveKind::kAllGather, GroupKind::kShard),
                      4 * 2 * 2 * parameters);
   }
-  // 16-bit gradients take half. So do parameters of linear layers in FP8, 8 (4 * 64^2 + 3 * 64 *
-  // 256) of them: embedding, head and norms stay in 16 bit.
-  constexpr double kLinear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
+  // 16-bit gradients take half. So do parameters of linear layers in FP8, 4 * 64^2 + 3 * 64 * 256
+  // of each of the stage's four: embedding, head and norms stay in 16 bit.
+  constexpr double kLinear = 4 * (4 * 64 * 64 + 3 * 64 * 256.0);
   job.parallelism.zero_stage = 1;
   job.parallelism.fsdp = false;
   job.training.gradients_fp32 = false;

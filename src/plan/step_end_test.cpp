@@ -15,6 +15,7 @@ using workload::Stream;
 /// Four stages of three nodes whose cards have twice the rate of each of four circuits.
 spec::Job phased_job() {
   spec::Job job = test::make_job({.tp = 8, .pp = 4, .dp = 3, .micro_batches = 4});
+  job.parallelism.zero_stage = 0;
   job.cluster.fabric.kind = spec::FabricKind::kOptical;
   job.cluster.fabric.topology.circuits = {.degree = 4,
                                           .link_bytes_per_s = 200e9,

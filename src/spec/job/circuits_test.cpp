@@ -16,6 +16,7 @@ Job job_of_two_stages(int64_t tp = 8) {
   job.parallelism.tp = tp;
   job.parallelism.pp = 2;
   job.parallelism.dp = 32 / tp;
+  job.parallelism.zero_stage = 0;
   job.gpus = 64;
   return job;
 }
