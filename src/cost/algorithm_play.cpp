@@ -21,6 +21,7 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -72,7 +73,7 @@ class Player {
     size_t done = 0;            ///< steps, over all loops
     size_t arrived = 0;         ///< messages that wait for it
     bool busy = false;
-    std::vector<size_t> waiting;  ///< blocks that wait for a step of it
+    std::set<std::pair<size_t, size_t>> waiting;  ///< steps of it, over all loops, and who waits
   };
   struct Transfer {
     size_t block = 0;
@@ -137,7 +138,7 @@ class Player {
     const size_t loop = block.done / block.program->steps.size();
     const size_t last = loop * other.program->steps.size() + static_cast<size_t>(step.after_step);
     if (other.done > last) return false;
-    other.waiting.push_back(number);
+    other.waiting.insert({last, number});
     return true;
   }
 
@@ -148,8 +149,9 @@ class Player {
     if (const size_t loop = block.done / steps;
         block.done % steps == 0 && --at_work_[loop - 1] == 0)
       done_s_[loop - 1] = now_s_;
-    ready_.insert(ready_.end(), block.waiting.begin(), block.waiting.end());
-    block.waiting.clear();
+    for (; !block.waiting.empty() && block.waiting.begin()->first < block.done;
+         block.waiting.erase(block.waiting.begin()))
+      ready_.push_back(block.waiting.begin()->second);
   }
 
   void send(size_t number) {

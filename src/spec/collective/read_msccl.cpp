@@ -142,6 +142,7 @@ class MscclReader {
   void read_algo(const pugi::xml_node& algo) {
     allow(algo, {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace",
                  "outofplace", "minBytes", "maxBytes", "redop", "nthreadblocks", "nthreads"});
+    algorithm_.line = line_of(algo);
     algorithm_.name = algo.attribute("name").as_string("unnamed");
     algorithm_.task = static_cast<CollectiveTask>(choice(algo, "coll", kTaskWords));
     algorithm_.protocol = static_cast<CollectiveProtocol>(choice(algo, "proto", kProtocolWords));
@@ -295,7 +296,7 @@ class MscclReader {
     const auto& steps =
         algorithm_.gpus[static_cast<size_t>(gpu)].blocks[static_cast<size_t>(tb)].steps;
     if (!free)
-      refuse(steps.empty() ? 1 : steps.front().line,
+      refuse(steps.empty() ? algorithm_.line : steps.front().line,
              "gpu {}: thread blocks {} and {} both {} on the connection from GPU {} to GPU {} by "
              "channel {}",
              gpu, owner->second, tb, end, std::get<0>(connection), std::get<1>(connection),
