@@ -73,11 +73,12 @@ class Player {
     size_t done = 0;            ///< steps, over all loops
     size_t arrived = 0;         ///< messages that wait for it
     bool busy = false;
+    double owed_bytes = 0;                        ///< of transfers that ended a little early
     std::set<std::pair<size_t, size_t>> waiting;  ///< steps of it, over all loops, and who waits
   };
   struct Transfer {
     size_t block = 0;
-    double left_bytes = 0, bytes_per_s = 0;
+    double bytes = 0, left_bytes = 0, bytes_per_s = 0;
     bool sends = false;
   };
 
@@ -123,7 +124,9 @@ class Player {
       const bool local = step.kind == StepKind::kCopy || step.kind == StepKind::kReduce;
       if (local || sends(step.kind)) {
         block.busy = true;
-        transfers_.push_back({number, step.count * chunk_bytes_, 0, sends(step.kind)});
+        const double bytes = step.count * chunk_bytes_;
+        transfers_.push_back(
+            {number, bytes, bytes + std::exchange(block.owed_bytes, 0), 0, sends(step.kind)});
       } else {
         finish(number);
       }
@@ -222,7 +225,8 @@ class Player {
   }
 
   /// What ends at nearly the same time ends together: of alike GPUs it is the same time but for
-  /// rounding; large irregular files are played the more coarsely the more there is to look at.
+  /// rounding; large irregular files are played the more coarsely the more there is to look at, but
+  /// a tenth of a transfer at most, and its block owes the rest to what it moves next.
   double together_s() const {
     constexpr double kRounding = 1e-9;
     constexpr size_t kMuch = 20'000'000;
@@ -233,11 +237,15 @@ class Player {
 
   void advance(double seconds) {
     now_s_ += seconds;
+    constexpr double kMostEarly = 0.1;
     const double together = together_s();
     std::vector<size_t> ended;
     std::erase_if(transfers_, [&](Transfer& transfer) {
       transfer.left_bytes -= transfer.bytes_per_s * seconds;
-      if (transfer.left_bytes > transfer.bytes_per_s * together) return false;
+      if (transfer.left_bytes >
+          std::min(transfer.bytes_per_s * together, kMostEarly * transfer.bytes))
+        return false;
+      blocks_[transfer.block].owed_bytes = std::max(0.0, transfer.left_bytes);
       ended.push_back(transfer.block);
       if (transfer.sends) send(transfer.block);
       return true;
