@@ -39,7 +39,7 @@
 // Range: groups of one domain, and of whole nodes in order. Not those of the switch's own sums, nor
 // exchanges of tokens by expert. Nothing was fitted to or checked against a run of MSCCL: a step
 // that runs one has a wider interval (engine/outcome/given_algorithms.cpp). Bytes per link are
-// counted as a ring's (traffic.cpp).
+// counted as a ring's (traffic.cpp); a step that sends others says so.
 #include "cost/given_collectives.h"
 
 #include <fmt/format.h>
