@@ -11,20 +11,19 @@
 // and once, is how the tuner's latencies are meant; what further loops wait is within what was
 // measured of long messages.
 //
-//   start, hops   those of rings: base and hop of the node, across nodes of the fabric, by
-//   protocol.
+//   start, hops   those of rings: base and hop of the node, across nodes of the fabric.
 //                 LL128: 14 of 6.6 us of LL's base, hops of 1.9 of 0.6 us inside and of 4.0 of 2.7
 //                 between nodes, as in NCCL's tuner
 //   ramp          of the Simple protocol, as of the collective's own kind in collective.cpp
 //   waits         of a fabric out of order, as there
-//   ports         every GPU out and in, to NICs too: the ring's bus bandwidth for that many ranks,
-//   an exchange's
-//                 for an all-to-all, of LL the low-latency rate, of LL128 0.92 of the ring's; on a
-//                 full mesh each pair's link. Every NIC out and in: line rate x line efficiency,
-//                 over how much fuller the fabric's own links are; of LL together no more than the
-//                 fabric's low-latency rate. A channel's messages leave by NIC number channel
-//                 modulo those of its GPU. Without switches between rails a message for another
-//                 rail first takes the ports to the GPU of that rail on its node, and a hop more
+//   ports         every GPU out and in, to NICs too: the ring's bus bandwidth for that many ranks;
+//                 for an all-to-all an exchange's, of LL the low-latency rate, of LL128 0.92 of the
+//                 ring's; on a full mesh each pair's link. Every NIC out and in: line rate x line
+//                 efficiency, over how much fuller the fabric's own links are; of LL together no
+//                 more than the fabric's low-latency rate. A channel's messages leave by NIC number
+//                 channel modulo those of its GPU. Without switches between rails a message for
+//                 another rail first takes the ports to the GPU of that rail on its node, and a hop
+//                 more
 //   thread block  moves no more than NCCL's tuner counts on of one channel: Simple 26.5, 24, 38.7
 //                 and 70 GB/s on Volta, Ampere, Hopper and Blackwell (trees), LL128 20, 20, 36.7
 //                 and 40; of LL 8 bytes of 16. AMD's: 24 GB/s, half of an MI300's link as RCCL
@@ -40,7 +39,7 @@
 // Range: groups of one domain, and of whole nodes in order. Not those of the switch's own sums, nor
 // exchanges of tokens by expert. Nothing was fitted to or checked against a run of MSCCL: a step
 // that runs one has a wider interval (engine/outcome/given_algorithms.cpp). Bytes per link are
-// counted as a ring's (traffic.cpp).
+// counted as a ring's (traffic.cpp); a step that sends others says so.
 #include "cost/given_collectives.h"
 
 #include <fmt/format.h>
@@ -131,6 +130,15 @@ void each_sender(const Algorithm& algorithm, const Visit& visit) {
     }
 }
 
+/// By which of its NICs the node's GPU sends a channel's messages, and receives them.
+size_t nic_of_channel(const spec::Node& node, int64_t gpu, int channel) {
+  std::vector<size_t> own;
+  for (size_t nic = 0; nic < node.nics.size(); ++nic)
+    if (base::contains(node.nics[nic].gpus, gpu)) own.push_back(nic);
+  ERGOMETER_CHECK(!own.empty(), "every GPU has a NIC");
+  return own[static_cast<size_t>(channel) % own.size()];
+}
+
 /// Ports and the ways over them.
 class RouteMaker {
  public:
@@ -203,12 +211,8 @@ class RouteMaker {
   }
 
   size_t nic_of(int gpu, int channel) const {
-    std::vector<size_t> own;
-    for (size_t nic = 0; nic < node_.nics.size(); ++nic)
-      if (base::contains(node_.nics[nic].gpus, gpu % node_.gpus)) own.push_back(nic);
-    ERGOMETER_CHECK(!own.empty(), "every GPU has a NIC");
     return static_cast<size_t>(gpu / node_.gpus) * node_.nics.size() +
-           own[static_cast<size_t>(channel) % own.size()];
+           nic_of_channel(node_, gpu % node_.gpus, channel);
   }
 
   /// A port of two GPUs or two domains alone, made when first asked for.
@@ -357,10 +361,7 @@ double GivenCollectives::pcie_s_per_byte(const Algorithm& algorithm, const Opera
   // All groups of the kind that lie on a node, or its part of the one that goes beyond.
   const bool inside = where.nodes == 1;
   const auto nic_of = [&](int gpu, int channel) {
-    std::vector<int> own;
-    for (size_t nic = 0; nic < node_.nics.size(); ++nic)
-      if (base::contains(node_.nics[nic].gpus, gpu)) own.push_back(static_cast<int>(nic));
-    return own[static_cast<size_t>(channel) % own.size()];
+    return static_cast<int>(nic_of_channel(node_, gpu, channel));
   };
   for (int64_t first = 0; first < (inside ? gpus : 1); first += inside ? block : 1)
     for (int64_t offset = 0; offset < (inside ? group.stride : 1); ++offset)
@@ -388,7 +389,8 @@ const GivenCollectives::Placed& GivenCollectives::placed(size_t index, const Ope
                     where.nic_bytes_per_s,
                     where.ring_uplink,
                     where.exchange_uplink,
-                    where.ring_hop_s + where.exchange_hop_s};
+                    where.ring_hop_s,
+                    where.exchange_hop_s};
   const auto [found, fresh] = placed_.try_emplace(place);
   Placed& it = found->second;
   if (!fresh) return it;

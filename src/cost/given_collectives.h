@@ -66,7 +66,7 @@ class GivenCollectives {
     /// fullest PCIe link.
     double first = 0, period = 0, pcie = 0;
   };
-  using Place = std::tuple<size_t, int, int64_t, double, double, double, double>;
+  using Place = std::tuple<size_t, int, int64_t, double, double, double, double, double>;
 
   bool lies_as_written(const workload::Operator& op, const plan::GroupPlacement& where) const;
   double pcie_s_per_byte(const spec::Algorithm& algorithm, const workload::Operator& op,

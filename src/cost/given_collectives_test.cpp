@@ -135,6 +135,56 @@ TEST(GivenCollectives, OnlyWhatFitsRunsThem) {
   EXPECT_EQ(given.why_not(0, Asked::kSize), "no allreduce of the step is of 8 GPUs");
 }
 
+GivenTime time_of(const spec::Job& job, CollectiveKind kind, double bytes) {
+  const auto parameters = base::value_of(read_parameters(job));
+  return parameters.given->time(of_data(kind, bytes),
+                                plan::placement(job, workload::GroupKind::kData, 0));
+}
+
+// 8 GPUs of a node each send a chunk to each of the other node's 8.
+TEST(GivenCollectives, AnExchangeOfTwoNodesWaitsForTheirCards) {
+  const spec::Job job = job_given("charllm-h200", 16, spec::exchange_file(16));
+  const GivenTime given = time_of(job, CollectiveKind::kAllToAll, 16 * kMiB);
+  const auto where = plan::placement(job, workload::GroupKind::kData, 0);
+  const FabricParameters fabric = base::value_of(read_parameters(job)).fabric;
+  const double cards = where.nic_bytes_per_s * fabric.all_to_all_line_efficiency;
+  EXPECT_NEAR(given.first_s, 64 * kMiB / cards * where.exchange_uplink, 1e-3 * given.first_s);
+}
+
+// To a GPU of another rail inside the node first, then by its rail.
+TEST(GivenCollectives, WhereNoSwitchJoinsRailsAMessageHopsTwice) {
+  spec::Job job = job_given("charllm-h200", 16, spec::exchange_file(16));
+  const auto hops_beyond_fabric_s = [&] {
+    return time_of(job, CollectiveKind::kAllToAll, 1e6).hops_s -
+           plan::placement(job, workload::GroupKind::kData, 0).exchange_hop_s;
+  };
+  const CostModel::Parameters parameters = base::value_of(read_parameters(job));
+  EXPECT_NEAR(hops_beyond_fabric_s(), parameters.fabric.ring_hop_s, 1e-12);
+  job.cluster.fabric.kind = spec::FabricKind::kRailOnly;
+  EXPECT_NEAR(hops_beyond_fabric_s(), parameters.fabric.ring_hop_s + parameters.domain.hop_s,
+              1e-12);
+}
+
+// Two GPUs on each of two switches of 24 GB/s each way: both send two of their three chunks up.
+TEST(GivenCollectives, AnExchangeTakesNoLessThanTheFullestPcieLink) {
+  const std::string uplink = "uplink: 31.5 GB/s, gpus: ";
+  const spec::Job job = job_given("{extends: a40, pcie: {sockets: [{switches: [{" + uplink +
+                                      "[0, 1], nics: [0]}, {" + uplink + "[2, 3]}]}]}}",
+                                  4, spec::exchange_file(4));
+  const GivenTime given = time_of(job, CollectiveKind::kAllToAll, 4e6);
+  EXPECT_GE(given.time.transfer_s, 4 * 1e6 / 24e9 * (1 - 1e-9));
+  EXPECT_NEAR(given.time.transfer_s,
+              std::max(4 * 1e6 / 24e9, given.first_s + (given.loops - 1) * given.further_s), 1e-12);
+}
+
+TEST(GivenCollectives, OneGpuRunsNone) {
+  const spec::Job job = job_given("charllm-h200", 1, spec::all_pairs_file(8));
+  const auto parameters = base::value_of(read_parameters(job));
+  EXPECT_EQ(parameters.given->fits_until(0, collective_operator(CollectiveKind::kAllReduce, 1e6),
+                                         plan::GroupPlacement{}),
+            GivenCollectives::Asked::kTask);
+}
+
 TEST(GivenCollectives, WithoutFilesThereAreNone) {
   EXPECT_EQ(parameters_of("charllm-h200", 8).given, nullptr);
 }

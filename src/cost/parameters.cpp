@@ -338,7 +338,8 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
     ERGOMETER_TRY(inside.finish());
   }
   p.pcie = PcieGroups::make(job);
-  if (p.pcie != nullptr && job.gpus > 1 && node.intra == spec::IntraKind::kPcie) leave_sharing_to_tree(p.domain);
+  if (p.pcie != nullptr && job.gpus > 1 && node.intra == spec::IntraKind::kPcie)
+    leave_sharing_to_tree(p.domain);
   if (job.gpus > p.domain.gpus) {
     Reader between(job.cluster.fabric.parameters, "fabric of " + job.cluster.name, "collective.");
     p.fabric = read_fabric(between);
@@ -346,7 +347,7 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
     ERGOMETER_TRY(between.finish());
     p.network_memory_fraction = network_memory_fraction(node, p.domain, p.fabric);
   }
-  if (job.gpus > 1) p.given = GivenCollectives::make(job, p.domain, p.fabric);
+  p.given = GivenCollectives::make(job, p.domain, p.fabric);
   return p;
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,27 @@ double exposed_of(spec::CollectiveTask task, const run::Breakdown& breakdown) {
   return breakdown.exposed_all_to_all;
 }
 
+std::string use_line(const cost::GivenUse& use) {
+  if (use.operators.empty())
+    return fmt::format("{} runs nothing: {}", use.algorithm->name, use.why_none);
+  std::string line = fmt::format("{} runs {}", use.algorithm->name, fmt::join(use.operators, ", "));
+  if (const double sent = sent_over_counted(*use.algorithm); std::abs(sent - 1) > 0.005)
+    line += fmt::format("; it sends {:.3g} times the bytes that links and energy count", sent);
+  return line;
+}
+
 }  // namespace
+
+double sent_over_counted(const spec::Algorithm& algorithm) {
+  int64_t sent = 0;
+  for (const spec::GpuProgram& gpu : algorithm.gpus)
+    for (const spec::ThreadBlock& block : gpu.blocks)
+      for (const spec::AlgorithmStep& step : block.steps)
+        if (spec::sends(step.kind)) sent += step.count;
+  const int64_t passes = algorithm.task == spec::CollectiveTask::kAllReduce ? 2 : 1;
+  const int64_t counted = passes * (algorithm.size() - 1) * algorithm.chunks;
+  return static_cast<double>(sent) / static_cast<double>(counted);
+}
 
 run::Interval given_algorithms_spread(double exposed_s, double step_s) {
   return {.low = 1 - exposed_s / 3 / step_s, .high = 1 + exposed_s / 2 / step_s};
@@ -36,12 +58,8 @@ Result<void> add_given_algorithms(const spec::Job& job, const plan::Plan& plan, 
   std::vector<std::string> lines;
   std::array<bool, spec::kTaskWords.size()> runs{};
   for (const cost::GivenUse& use : uses) {
-    if (use.operators.empty()) {
-      lines.push_back(fmt::format("{} runs nothing: {}", use.algorithm->name, use.why_none));
-      continue;
-    }
-    lines.push_back(fmt::format("{} runs {}", use.algorithm->name, fmt::join(use.operators, ", ")));
-    runs[static_cast<size_t>(use.algorithm->task)] = true;
+    lines.push_back(use_line(use));
+    if (!use.operators.empty()) runs[static_cast<size_t>(use.algorithm->task)] = true;
   }
   run.facts[std::string(spec::kGivenAlgorithms)] = fmt::format("{}", fmt::join(lines, "\n"));
   double exposed_s = 0;

@@ -425,9 +425,8 @@ class PriceNode {
     if (!found || !*found) return false;
     const cost::GivenTime& it = **found;
     node_.formula = fmt::format(
-        "kernel.latency + start + hops + first loop + (loops - 1) x further loop, by {} ({}), the "
-        "{} "
-        "protocol{}",
+        "kernel.latency + start + hops + first loop + (loops - 1) x further loop, by {} ({}), "
+        "the {} protocol{}",
         it.name, it.file, it.protocol,
         op_.bytes > 0 ? ", + copies / (memory.permute x memory_bandwidth)" : "");
     input("start", it.time.latency_s - it.hops_s, "s",

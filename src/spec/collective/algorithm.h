@@ -74,6 +74,7 @@ struct GpuProgram {
 /// A collective as programs of GPUs' thread blocks, as MSCCL's compiler writes it.
 struct Algorithm {
   std::string name, file;
+  int line = 1;  ///< where it begins
   CollectiveTask task = CollectiveTask::kAllReduce;
   CollectiveProtocol protocol = CollectiveProtocol::kSimple;
   int channels = 1;

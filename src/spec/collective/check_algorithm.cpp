@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -134,7 +135,7 @@ class Execution {
   bool may_go(int gpu, int tb, const ThreadBlock& block, const AlgorithmStep& step) {
     if (step.after_block >= 0 &&
         next_of(gpu, step.after_block) <= static_cast<size_t>(step.after_step)) {
-      waiting_[static_cast<size_t>(gpu)].emplace(std::pair(step.after_block, step.after_step), tb);
+      waiting_[static_cast<size_t>(gpu)].insert({step.after_block, step.after_step, tb});
       return false;
     }
     return !receives(step.kind) || !messages_[{block.receive_from, gpu, block.channel}].empty();
@@ -142,8 +143,9 @@ class Execution {
 
   void wake(int gpu, int tb, int step) {
     auto& waiting = waiting_[static_cast<size_t>(gpu)];
-    const auto [begin, end] = waiting.equal_range({tb, step});
-    for (auto it = begin; it != end; ++it) ready_.emplace_back(gpu, it->second);
+    const auto begin = waiting.lower_bound({tb, step, 0}),
+               end = waiting.lower_bound({tb, step + 1, 0});
+    for (auto it = begin; it != end; ++it) ready_.emplace_back(gpu, std::get<2>(*it));
     waiting.erase(begin, end);
   }
 
@@ -212,7 +214,8 @@ class Execution {
   void unreceived() {
     for (const auto& [connection, messages] : messages_)
       if (!messages.empty())
-        return refuse(1, "GPU {} sends {} message{} to GPU {} by channel {} that it never receives",
+        return refuse(a_.line,
+                      "GPU {} sends {} message{} to GPU {} by channel {} that it never receives",
                       std::get<0>(connection), messages.size(), messages.size() == 1 ? "" : "s",
                       std::get<1>(connection), std::get<2>(connection));
   }
@@ -237,18 +240,19 @@ class Execution {
       const Chunk& chunk = at(gpu, ChunkBuffer::kOutput, i);
       const Wanted want = wanted(gpu, i);
       if (chunk == nullptr)
-        return refuse(1, "in the end nothing was written to GPU {}'s output chunk {}", gpu, i);
+        return refuse(a_.line, "in the end nothing was written to GPU {}'s output chunk {}", gpu,
+                      i);
       if (chunk->index != want.index)
         return refuse(
-            1, "in the end GPU {}'s output chunk {} holds parts of input chunk {}, not of {}", gpu,
-            i, chunk->index, want.index);
+            a_.line, "in the end GPU {}'s output chunk {} holds parts of input chunk {}, not of {}",
+            gpu, i, chunk->index, want.index);
       if (chunk->doubled >= 0)
-        return refuse(1, "in the end GPU {}'s output chunk {} holds GPU {}'s part twice", gpu, i,
-                      chunk->doubled);
+        return refuse(a_.line, "in the end GPU {}'s output chunk {} holds GPU {}'s part twice", gpu,
+                      i, chunk->doubled);
       for (int from = 0; from < a_.size(); ++from) {
         const bool wants = want.from < 0 || want.from == from;
         if (wants != chunk->has(from))
-          return refuse(1, "in the end GPU {}'s output chunk {} {} GPU {}'s part", gpu, i,
+          return refuse(a_.line, "in the end GPU {}'s output chunk {} {} GPU {}'s part", gpu, i,
                         wants ? "lacks" : "should not hold", from);
       }
     }
@@ -260,7 +264,9 @@ class Execution {
   std::vector<std::vector<size_t>> next_;   ///< [gpu][block]: the step that is next
   std::map<Connection, int> receivers_;     ///< the block at its end
   std::map<Connection, std::deque<Message>> messages_;
-  std::vector<std::multimap<std::pair<int, int>, int>> waiting_;  ///< [gpu]: (block, step): who
+  /// [gpu]: a block, a step of it, and the block that waits for that; each once, however often it
+  /// was looked at.
+  std::vector<std::set<std::tuple<int, int, int>>> waiting_;
   std::deque<std::pair<int, int>> ready_;
   std::optional<base::Error> error_;
 };

@@ -90,5 +90,44 @@ TEST(CheckAlgorithm, OtherChunksThanTheTasksAreNamed) {
       << error_of_file(xml);
 }
 
+TEST(CheckAlgorithm, WhatIsWrongInTheEndStandsAtAlgo) {
+  std::string xml = ring_file("allgather", {in_order(2)});
+  xml.insert(0, "<!-- what it is for -->\n");
+  EXPECT_EQ(error_of_file(changed(xml, "type=\"r\"", "type=\"nop\"")).substr(0, 8), "a.xml:2:");
+}
+
+// 20,000 messages arrive at a block that has to wait 20,000 times: a moment.
+TEST(CheckAlgorithm, ABlockWaitsOnceHoweverManyMessagesItGets) {
+  constexpr int kMany = 20000;
+  Algorithm it;
+  it.chunks = 2;
+  it.channels = 3;
+  it.file = "a.xml";
+  it.in_place = true;
+  it.out_of_place = false;
+  AlgorithmStep send, receive, wait;
+  send.kind = StepKind::kSend;
+  receive.kind = StepKind::kReceive;
+  receive.to = ChunkBuffer::kScratch;
+  receive.awaited = true;
+  wait.after_block = 1;
+  const auto many = [](const AlgorithmStep& step) {
+    return std::vector<AlgorithmStep>(static_cast<size_t>(kMany), step);
+  };
+  GpuProgram sender, receiver;
+  sender.blocks = {{1, -1, 0, many(send)}, {1, -1, 1, many(send)}};
+  for (AlgorithmStep& step : sender.blocks[1].steps) {
+    step.after_block = 0;
+    step.after_step = kMany - 1;
+  }
+  receiver.scratch_chunks = 1;
+  receiver.blocks = {{-1, 0, 0, many(wait)}, {-1, 0, 1, many(receive)}};
+  for (int i = 0; i < kMany; ++i) receiver.blocks[0].steps[static_cast<size_t>(i)].after_step = i;
+  for (const AlgorithmStep& step : many(receive)) receiver.blocks[0].steps.push_back(step);
+  it.gpus = {sender, receiver};
+  EXPECT_EQ(base::error_of(check_algorithm(it)),
+            "a.xml:1: in the end GPU 0's output chunk 0 lacks GPU 1's part");
+}
+
 }  // namespace
 }  // namespace ergometer::spec

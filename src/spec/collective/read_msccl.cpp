@@ -51,7 +51,8 @@ class MscclReader {
 
   Result<Algorithm> read(std::string_view xml) {
     pugi::xml_document document;
-    const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size());
+    const pugi::xml_parse_result parsed =
+        document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8);
     if (!parsed)
       return input_error("{}:{}: no XML: {}", file_, lines_.at(parsed.offset),
                          parsed.description());
@@ -59,7 +60,10 @@ class MscclReader {
     if (std::string_view(algo.name()) != "algo")
       return input_error("{}:{}: found <{}>; allowed: <algo>, as MSCCL's compiler writes it", file_,
                          line_of(algo), algo.name());
-    read_algo(algo);
+    for (const pugi::xml_node& other : document.children())
+      if (other.type() == pugi::node_element && other != algo)
+        refuse(line_of(other), "found <{}>; allowed: one <algo> a file", other.name());
+    if (!error_) read_algo(algo);
     if (!error_) connections();
     if (!error_) dependencies();
     if (error_) return tl::unexpected(*error_);
@@ -80,10 +84,14 @@ class MscclReader {
   }
 
   void allow(const pugi::xml_node& node, std::initializer_list<std::string_view> names) {
-    for (const pugi::xml_attribute& attribute : node.attributes())
+    for (const pugi::xml_attribute& attribute : node.attributes()) {
       if (std::ranges::find(names, attribute.name()) == names.end())
         refuse(line_of(node), "<{}> has no attribute {}; allowed: {}", node.name(),
                attribute.name(), fmt::join(names, ", "));
+      if (node.attribute(attribute.name()) != attribute)
+        refuse(line_of(node), "<{}> has the attribute {} twice; allowed: once", node.name(),
+               attribute.name());
+    }
   }
 
   bool lacks(const pugi::xml_node& node, const char* name) {
@@ -142,6 +150,7 @@ class MscclReader {
   void read_algo(const pugi::xml_node& algo) {
     allow(algo, {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace",
                  "outofplace", "minBytes", "maxBytes", "redop", "nthreadblocks", "nthreads"});
+    algorithm_.line = line_of(algo);
     algorithm_.name = algo.attribute("name").as_string("unnamed");
     algorithm_.task = static_cast<CollectiveTask>(choice(algo, "coll", kTaskWords));
     algorithm_.protocol = static_cast<CollectiveProtocol>(choice(algo, "proto", kProtocolWords));
@@ -295,7 +304,7 @@ class MscclReader {
     const auto& steps =
         algorithm_.gpus[static_cast<size_t>(gpu)].blocks[static_cast<size_t>(tb)].steps;
     if (!free)
-      refuse(steps.empty() ? 1 : steps.front().line,
+      refuse(steps.empty() ? algorithm_.line : steps.front().line,
              "gpu {}: thread blocks {} and {} both {} on the connection from GPU {} to GPU {} by "
              "channel {}",
              gpu, owner->second, tb, end, std::get<0>(connection), std::get<1>(connection),

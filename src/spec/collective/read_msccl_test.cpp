@@ -68,6 +68,10 @@ TEST(ReadMsccl, ErrorsNameLineAndAttribute) {
             "srcbuf, srcoff, "
             "dstbuf, dstoff, cnt, depid, deps, hasdep");
   EXPECT_EQ(with("</algo>", "").substr(0, 6), "a.xml:");
+  EXPECT_EQ(with("</algo>", "</algo><algo/>"),
+            "a.xml:18: found <algo>; allowed: one <algo> a file");
+  EXPECT_EQ(with("nchannels=\"1\"", "nchannels=\"1\" nchannels=\"2\""),
+            "a.xml:1: <algo> has the attribute nchannels twice; allowed: once");
 }
 
 TEST(ReadMsccl, NobodyWaitsForAStepThatTellsNobody) {
