@@ -7,11 +7,29 @@
 #include "engine/links/network_lines.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "base/collection.h"
 #include "cost/network_load.h"
+#include "spec/job/circuits.h"
 
 namespace ergometer::engine {
+namespace {
+
+/// Whether the shorter way along a line leads over its closing link, as from the last stage to the
+/// first: against the order of the stages.
+bool goes_round(const spec::Job& job, const plan::GroupPlacement& where, std::string_view name) {
+  if (!job.cluster.fabric.topology.wraparound) return false;
+  const auto lines = spec::dimensions_of(job.cluster.fabric, job.nodes(), job.parallelism.pp,
+                                         where.circuits_onward);
+  const auto line = std::ranges::find(lines, name, &spec::Dimension::name);
+  if (line == lines.end()) return false;
+  const auto length = static_cast<double>(line->step * line->size);
+  return 2 * std::fmod(where.node_stride, length) > length;
+}
+
+}  // namespace
 
 NetworkLines::NetworkLines(const spec::Job& job, const plan::Plan& plan)
     : job_(job), plan_(plan), is_tree_(spec::has_tiers(job.cluster.fabric.kind)) {
@@ -37,8 +55,9 @@ void NetworkLines::ask(size_t role, size_t number, double cards, std::span<doubl
     const bool both =
         is_tree_ || where.way == plan::Way::kBoth || cost::is_one_ring(job_, where, link.link);
     const double share = std::min(1.0, cards * link.slowdown);
-    if (both || where.way == plan::Way::kForth) shares[2 * line] = share;
-    if (both || where.way == plan::Way::kBack) shares[2 * line + 1] = share;
+    const bool forth = (where.way == plan::Way::kForth) != goes_round(job_, where, link.link);
+    if (both || forth) shares[2 * line] = share;
+    if (both || !forth) shares[2 * line + 1] = share;
   }
 }
 

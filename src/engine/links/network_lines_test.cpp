@@ -108,5 +108,22 @@ TEST_F(Lines, GroupsOfOneKindMayLieApart) {
   EXPECT_DOUBLE_EQ(shares[0], 0.8);
 }
 
+// From the last of four stages, four nodes each, to the first: a quarter of the ring on, over the
+// link that closes it, not three quarters back.
+TEST_F(Lines, TheLastStageSendsForthToTheFirst) {
+  on_torus();
+  const size_t sent = send(12, Way::kBack);
+  NetworkLines of = lines();
+  of.ask(0, sent, 0.1, shares);
+  EXPECT_DOUBLE_EQ(shares[0], 0.8);
+  EXPECT_DOUBLE_EQ(shares[1], 0);
+  test.job.cluster.fabric.topology.wraparound = false;
+  shares.fill(0);
+  NetworkLines open = lines();
+  open.ask(0, sent, 0.01, shares);
+  EXPECT_DOUBLE_EQ(shares[0], 0);
+  EXPECT_DOUBLE_EQ(shares[1], 0.24);
+}
+
 }  // namespace
 }  // namespace ergometer::engine
