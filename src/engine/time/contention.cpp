@@ -16,28 +16,19 @@
 // they share, and so does that of copies to and from the host.
 //
 // Links between switches, or of the nodes of a torus and circuits, are shared like cards, where one
-// collective or another fills them more than the cards (plan/network/fabric_load.cpp): of link l a
-// collective asks (its rate / the cards' rate) x (how far l holds the cards up). Its neighbours do
-// the same at the same time, as that price has it; of other stages nothing is seen. Where there is
-// no tree of switches stages send forth over one direction of a link and back over the other.
-// Worked: two that send through uplinks four times oversubscribed at a quarter of the cards' rate
-// each fill these alone, and take twice as long together.
+// collective or another fills them more than the cards (engine/links/network_lines.h).
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <numeric>
-#include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/check.h"
-#include "base/collection.h"
-#include "cost/network_load.h"
 #include "cost/pcie_groups.h"
+#include "engine/links/fair_share.h"
+#include "engine/links/network_lines.h"
 #include "engine/time/compile.h"
-#include "engine/time/fair_share.h"
 #include "engine/time/representative.h"
 #include "spec/job/node_groups.h"
 
@@ -55,8 +46,7 @@ constexpr double kSettled = 1e-3;      ///< largest relative change of a stretch
 constexpr double kSettledStep = 2e-4;
 /// Two of every kind, one a direction; behind them those of the network.
 enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kPcieOut, kPcieIn, kNodeLinks };
-constexpr size_t kMostLines = 8;
-constexpr size_t kLinks = kNodeLinks + 2 * kMostLines;
+constexpr size_t kLinks = kNodeLinks + 2 * NetworkLines::kMost;
 
 /// What a collective asks of the rank's links when it is alone, bytes/s; of the network's share of
 /// their time.
@@ -100,62 +90,6 @@ Demand capacity_of(const spec::Node& node) {
   return capacity;
 }
 
-/// The links of a job's network that hold cards up, and what collectives put on them.
-class NetworkLines {
- public:
-  NetworkLines(const spec::Job& job, const plan::Plan& plan) : job_(job), plan_(plan) {
-    const std::vector<spec::FabricTier>& tiers = job.cluster.fabric.tiers;
-    is_tree_ = spec::has_tiers(job.cluster.fabric.kind);
-    const auto narrows = [](const spec::FabricTier& tier) { return tier.oversubscription > 1; };
-    if (is_tree_ && std::ranges::none_of(tiers, narrows)) return;
-    known_.resize(plan.roles.size());
-    for (size_t role = 0; role < plan.roles.size(); ++role)
-      for (size_t op = 0; op < plan.operators.size(); ++op)
-        for (const plan::LinkLoad& link : load(role, op).links)
-          if (link.slowdown > 1 && link.link != plan::kPlane && names_.size() < kMostLines &&
-              !base::contains(names_, link.link))
-            names_.push_back(link.link);
-  }
-
-  size_t count() const { return names_.size(); }
-  /// Whether ends send over one direction of a line and receive over the other.
-  bool is_tree() const { return is_tree_; }
-
-  /// Adds what an operator asks that uses `cards` of its cards' rate.
-  void add(size_t role, size_t op, double cards, Demand& demand) {
-    if (names_.empty()) return;
-    const plan::GroupPlacement& where = plan_.placements[role][op];
-    for (const plan::LinkLoad& link : load(role, op).links) {
-      const auto line = static_cast<size_t>(std::ranges::find(names_, link.link) - names_.begin());
-      if (line == names_.size()) continue;
-      const bool both =
-          is_tree_ || where.way == plan::Way::kBoth || cost::is_one_ring(job_, where, link.link);
-      const double share = std::min(1.0, cards * link.slowdown);
-      if (both || where.way == plan::Way::kForth) demand[kNodeLinks + 2 * line] = share;
-      if (both || where.way == plan::Way::kBack) demand[kNodeLinks + 2 * line + 1] = share;
-    }
-  }
-
- private:
-  /// Groups of a kind lie alike for all of a role's operators of one pattern.
-  const plan::FabricLoad& load(size_t role, size_t number) {
-    static const plan::FabricLoad kNone;
-    const Operator& op = plan_.operators[number];
-    const plan::GroupPlacement& where = plan_.placements[role][number];
-    if (op.kind != workload::OperatorKind::kCollective || where.nodes <= 1) return kNone;
-    const auto [entry, is_new] = known_[role].try_emplace(
-        {op.group, cost::pattern_of(op), where.way, where.circuits_onward});
-    if (is_new) entry->second = cost::network_load(job_, op, where);
-    return entry->second;
-  }
-
-  const spec::Job& job_;
-  const plan::Plan& plan_;
-  bool is_tree_ = true;
-  std::vector<std::string> names_;
-  using Key = std::tuple<workload::GroupKind, plan::Pattern, plan::Way, int64_t>;
-  std::vector<std::map<Key, plan::FabricLoad>> known_;  ///< by role
-};
 using Durations = std::vector<std::vector<double>>;
 
 bool is_beside(const Instruction& it) { return it.stream != workload::Stream::kCompute; }
@@ -283,7 +217,8 @@ Demand Contention::demand(size_t role, size_t number, NetworkLines& lines) const
         std::min(1.0, (traffic.intra_bytes + traffic.nic_bytes) * groups->s_per_byte(it) / alone_s);
   Demand demand{intra, intra, nic, nic, pcie, pcie};
   if (capacity[kNicOut] > 0)
-    lines.add(role, number, traffic.nic_bytes / alone_s / capacity[kNicOut], demand);
+    lines.ask(role, number, traffic.nic_bytes / alone_s / capacity[kNicOut],
+              std::span(demand).subspan(kNodeLinks));
   return demand;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/collection.h"
 #include "cost/cost.h"
-#include "engine/time/fair_share.h"
+#include "engine/links/fair_share.h"
 #include "spec/job/job.h"
 
 namespace ergometer::search {

@@ -1,4 +1,4 @@
-#include "engine/time/fair_share.h"
+#include "engine/links/fair_share.h"
 
 #include <algorithm>
 
