@@ -117,8 +117,7 @@ Result<void> check_rooms(std::span<const Tenant> tenants, const std::vector<std:
       if (own.cluster_cap_w > 0 || std::ranges::any_of(own.overrides, is_of_node))
         return input_error(
             "{} shares node {} with {} and has {}, which would hold for both; allowed: one "
-            "without, "
-            "or --nodes of its own",
+            "without, or --nodes of its own",
             names[i], places[i].nodes.front(), names[other],
             own.cluster_cap_w > 0 ? "a cluster_cap" : "an override of a node's inlet or fans");
     }

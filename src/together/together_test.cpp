@@ -120,6 +120,15 @@ TEST(Together, JobsOfOneNameOfClusterAreOnOne) {
             "the same; --cluster names one for all");
 }
 
+TEST(Together, NodesOfOneNameHaveOnePcieTree) {
+  const auto on = [](const std::string& name, const std::string& tree) {
+    return job_on_node(name, "4", "{extends: rtx-4090, name: tree" + tree + "}");
+  };
+  EXPECT_FALSE(play_together(
+      {on("a", ", pcie: {sockets: [{nics: [0], gpus: [0, 1, 2, 3, 4, 5, 6, 7]}]}"), on("b", "")},
+      {}));
+}
+
 TEST(Together, JobsInTurnsShareTheLeavesLinks) {
   const std::vector<NamedJob> jobs = {job_on_pod("a", "32"), job_on_pod("b", "32")};
   const Together of =
