@@ -120,15 +120,6 @@ TEST(Together, JobsOfOneNameOfClusterAreOnOne) {
             "the same; --cluster names one for all");
 }
 
-TEST(Together, NodesOfOneNameHaveOnePcieTree) {
-  const auto on = [](const std::string& name, const std::string& tree) {
-    return job_on_node(name, "4", "{extends: rtx-4090, name: tree" + tree + "}");
-  };
-  EXPECT_FALSE(play_together(
-      {on("a", ", pcie: {sockets: [{nics: [0], gpus: [0, 1, 2, 3, 4, 5, 6, 7]}]}"), on("b", "")},
-      {}));
-}
-
 TEST(Together, JobsInTurnsShareTheLeavesLinks) {
   const std::vector<NamedJob> jobs = {job_on_pod("a", "32"), job_on_pod("b", "32")};
   const Together of =
@@ -195,6 +186,15 @@ TEST(Together, JobsOnGpusOfOneNodeShareItsPcieLinks) {
     EXPECT_GT(mixed.jobs[i].step_s, mixed.jobs[i].warmed_step_s);
   }
   EXPECT_NEAR(mixed.jobs[0].step_s, mixed.jobs[1].step_s, 5e-3 * mixed.jobs[0].step_s);
+}
+
+TEST(Together, NodesOfOneNameHaveOnePcieTree) {
+  const auto on = [](const std::string& name, const std::string& tree) {
+    return job_on_node(name, "4", "{extends: rtx-4090, name: tree" + tree + "}");
+  };
+  const std::vector<NamedJob> jobs = {
+      on("a", ", pcie: {sockets: [{nics: [0], gpus: [0, 1, 2, 3, 4, 5, 6, 7]}]}"), on("b", "")};
+  EXPECT_FALSE(play_together(jobs, {}));
 }
 
 }  // namespace
