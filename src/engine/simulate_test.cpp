@@ -371,6 +371,27 @@ TEST(Simulate, StagesSendForthAndBackOnTwoDirectionsOfALink) {
   EXPECT_NEAR(along->bytes_per_step, bytes, 1e-5 * bytes);
 }
 
+// What a GPU copies to the optimizer on the host and back crosses the uplink above it, no socket.
+TEST(Simulate, CopiesToTheHostAreOnUplinks) {
+  const spec::Job job = job_of(
+      {{"model", "gpt2"},
+       {"cluster",
+        "{extends: rtx-4090, pcie: {socket_link: 10 GB/s, sockets: [{switches: [{uplink: gen3 x16, "
+        "gpus: [0, 1, 2, 3], nics: [0]}]}, {switches: [{uplink: gen3 x16, gpus: [4, 5, 6, "
+        "7]}]}]}}"},
+       {"gpus", "1"},
+       {"global_batch_size", "8"},
+       {"optimizer_cpu_offload", "true"}});
+  const run::Run run = simulated(job).run;
+  const auto bytes_on = [&](const std::string& kind) {
+    const auto link = std::ranges::find(run.links, kind, &run::Link::kind);
+    return link == run.links.end() ? 0 : link->bytes_per_step;
+  };
+  EXPECT_GT(bytes_on("host"), 0);
+  EXPECT_DOUBLE_EQ(bytes_on("uplink"), bytes_on("host"));
+  EXPECT_EQ(bytes_on("socket"), 0);
+}
+
 TEST(Simulate, DecodeCountsOneTokenASequence) {
   const spec::Job job = job_of({{"model", "llama3-8b"},
                                 {"cluster", "hgx-h100"},

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/text.h"
 
 namespace ergometer::report {
@@ -13,7 +15,10 @@ std::string format_parameters(double count) {
   return fmt::format("{:.0f} M", count / 1e6);
 }
 
-std::string format_share(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+std::string format_share(double fraction) {
+  const double percent = 100 * fraction;
+  return fmt::format("{:.1f} %", std::abs(percent) < 0.05 ? 0 : percent);  // never "-0.0 %"
+}
 
 std::string format_share(int64_t part, int64_t whole) {
   return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";

@@ -18,5 +18,11 @@ TEST(Format, AQuantityCarriesItsUnit) {
   EXPECT_EQ(format_quantity(0.71, ""), "0.71");
 }
 
+TEST(Format, ASmallLossIsNoShareBelowNothing) {
+  EXPECT_EQ(format_share(-0.0004), "0.0 %");
+  EXPECT_EQ(format_share(-0.0006), "-0.1 %");
+  EXPECT_EQ(format_share(0.031), "3.1 %");
+}
+
 }  // namespace
 }  // namespace ergometer::report

@@ -111,8 +111,7 @@ class Owners {
       if (!is_new && (whole->second.all || !place.shares_node()))
         return input_error(
             "--nodes: node {} is given to {} and to {}; allowed: nodes of its own for each, or "
-            "GPUs "
-            "of it, as {}:0-1 and {}:2-3, for jobs that are smaller than a node",
+            "GPUs of it, as {}:0-1 and {}:2-3, for jobs that are smaller than a node",
             node, names_[whole->second.job], names_[job], node, node);
       for (const int64_t gpu : place.gpus)
         if (const auto [found, is_free] = of_gpu_.emplace(std::pair(node, gpu), job); !is_free)

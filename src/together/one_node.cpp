@@ -49,6 +49,17 @@ bool is_of_node(const spec::Override& change) {
          change.kind == spec::OverrideKind::kBlockedInlet;
 }
 
+/// What is said of single GPUs of the node is said of the job's own.
+Result<void> check_gpu_overrides(const spec::Job& job, const std::string& name,
+                                 const Place& place) {
+  for (const spec::Override& it : job.conditions.overrides)
+    if (place.shares_node() && it.gpu >= 0 && !base::contains(place.gpus, it.gpu))
+      return input_error(
+          "{} has an override of GPU {} of its node ({}) and lies on {}; allowed: GPUs of its own",
+          name, it.gpu, it.text, place_text(place));
+  return {};
+}
+
 }  // namespace
 
 spec::Job on_own_gpus(const spec::Job& job, const Place& place) {
@@ -107,6 +118,7 @@ double own_mean_w(const Tenant& own, std::span<const engine::OtherWork> others) 
 Result<void> check_rooms(std::span<const Tenant> tenants, const std::vector<std::string>& names,
                          const std::vector<Place>& places) {
   for (size_t i = 0; i < places.size(); ++i) {
+    ERGOMETER_TRY(check_gpu_overrides(*tenants[i].job, names[i], places[i]));
     for (const size_t other : sharing_node(places, i)) {
       const spec::Conditions& own = tenants[i].job->conditions;
       if (!same_room(own, tenants[other].job->conditions))
@@ -117,8 +129,7 @@ Result<void> check_rooms(std::span<const Tenant> tenants, const std::vector<std:
       if (own.cluster_cap_w > 0 || std::ranges::any_of(own.overrides, is_of_node))
         return input_error(
             "{} shares node {} with {} and has {}, which would hold for both; allowed: one "
-            "without, "
-            "or --nodes of its own",
+            "without, or --nodes of its own",
             names[i], places[i].nodes.front(), names[other],
             own.cluster_cap_w > 0 ? "a cluster_cap" : "an override of a node's inlet or fans");
     }

@@ -36,7 +36,8 @@ std::vector<engine::OtherWork> others_work(std::span<const Tenant> tenants,
 double own_mean_w(const Tenant& own, std::span<const engine::OtherWork> others);
 
 /// Jobs that share a node are in one room: cooling, inlet, fans and what is said of single nodes
-/// have to be the same, and no cap holds for the whole cluster of one of them.
+/// have to be the same, and no cap holds for the whole cluster of one of them. What a job says of
+/// single GPUs it says of its own.
 Result<void> check_rooms(std::span<const Tenant> tenants, const std::vector<std::string>& names,
                          const std::vector<Place>& places);
 

@@ -77,6 +77,17 @@ TEST(OneNode, JobsAreInOneRoom) {
   EXPECT_TRUE(base::error_of(check()).starts_with("b shares node 0 with a and has a cluster_cap"));
 }
 
+TEST(OneNode, AJobSaysNothingOfGpusThatItHasNot) {
+  spec::Job a = tenant_job(4);
+  const std::string name = "a";
+  const std::vector<Place> places = {{{0}, {4, 5, 6, 7}}};
+  a.conditions.overrides = {{.node = 0, .gpu = 5, .text = "node0.gpu5.power_cap=300W"}};
+  EXPECT_TRUE(check_rooms(std::vector<Tenant>{{&a, &places[0]}}, {name}, places));
+  a.conditions.overrides[0].gpu = 0;
+  EXPECT_TRUE(base::error_of(check_rooms(std::vector<Tenant>{{&a, &places[0]}}, {name}, places))
+                  .starts_with("a has an override of GPU 0 of its node"));
+}
+
 TEST(OneNode, OnlyTheNodesOwnGpusAreShared) {
   const std::vector<Place> places = {{{0}, {0}}, {{0}, {1}}, {{1}, {1}}, {{2}}};
   EXPECT_EQ(sharing_node(places, 0), std::vector<size_t>{1});

@@ -158,8 +158,8 @@ Result<std::vector<Played>> settle(const std::vector<std::vector<TierPlace>>& pl
   }
   return tl::unexpected(base::Error{
       base::ErrorKind::kNo,
-      fmt::format("what these jobs leave each other of the links above switches has not come to "
-                  "rest after {} rounds; other nodes (--nodes) or fewer jobs may",
+      fmt::format("what these jobs leave each other of the links that they share has not come "
+                  "to rest after {} rounds; other nodes (--nodes) or fewer jobs may",
                   kMostRounds)});
 }
 

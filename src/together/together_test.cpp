@@ -188,5 +188,14 @@ TEST(Together, JobsOnGpusOfOneNodeShareItsPcieLinks) {
   EXPECT_NEAR(mixed.jobs[0].step_s, mixed.jobs[1].step_s, 5e-3 * mixed.jobs[0].step_s);
 }
 
+TEST(Together, NodesOfOneNameHaveOnePcieTree) {
+  const auto on = [](const std::string& name, const std::string& tree) {
+    return job_on_node(name, "4", "{extends: rtx-4090, name: tree" + tree + "}");
+  };
+  const std::vector<NamedJob> jobs = {
+      on("a", ", pcie: {sockets: [{nics: [0], gpus: [0, 1, 2, 3, 4, 5, 6, 7]}]}"), on("b", "")};
+  EXPECT_FALSE(play_together(jobs, {}));
+}
+
 }  // namespace
 }  // namespace ergometer::together

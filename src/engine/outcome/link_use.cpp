@@ -147,15 +147,11 @@ class FabricUse {
 /// Copies between GPUs and the memory of their hosts.
 class HostUse {
  public:
-  void add(const EngineInput& input, size_t role) {
-    const std::vector<double> times = copies_of(input, role);
-    for (size_t op = 0; op < times.size(); ++op) {
-      if (times[op] <= 0) continue;
-      const workload::Operator& it = input.plan.operators[op];
-      const double seconds = input.costs.prices[role][op].seconds();
-      to_.add(it.to_host_bytes, times[op], seconds);
-      from_.add(it.from_host_bytes, times[op], seconds);
-    }
+  void add(const EngineInput& input, size_t role, size_t op, double times) {
+    const workload::Operator& it = input.plan.operators[op];
+    const double seconds = input.costs.prices[role][op].seconds();
+    to_.add(it.to_host_bytes, times, seconds);
+    from_.add(it.from_host_bytes, times, seconds);
   }
   bool copies() const { return to_.bytes > 0 || from_.bytes > 0; }
   /// The fuller direction.
@@ -218,7 +214,12 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
       fabric.add(role, op, times[op], sent, seconds);
       pcie.add(role, op, times[op]);
     }
-    host.add(input, role);
+    const std::vector<double> copies = copies_of(input, role);
+    for (size_t op = 0; op < copies.size(); ++op) {
+      if (copies[op] <= 0) continue;
+      host.add(input, role, op, copies[op]);
+      pcie.add(role, op, copies[op]);
+    }
   }
   const spec::Node& node = input.job.cluster.node;
   const Lines lines = lines_of(input.job);

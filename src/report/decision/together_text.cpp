@@ -104,6 +104,22 @@ std::string unknown_sharing(const Together& of) {
                          base::listed(most));
 }
 
+/// How links are taken to be shared, where that makes a job slower.
+std::string sharing_note(const Together& of) {
+  const auto slows = [&](bool pcie) {
+    return std::ranges::any_of(of.jobs, [&](const JobBeside& job) {
+      const together::TierUse* by = job.slowed_by();
+      return by != nullptr && by->is_pcie == pcie;
+    });
+  };
+  std::vector<std::string> by;
+  if (slows(false)) by.emplace_back("nodes");
+  if (slows(true)) by.emplace_back("GPUs");
+  if (by.empty()) return {};
+  return beside_fact("", fmt::format("assumed: links are shared fairly by {}, phases are unrelated",
+                                     base::listed(by)));
+}
+
 std::string all_reasons(const Together& of) {
   if (!of.meets_on_switches) return unknown_sharing(of);
   if (of.own_circuits)
@@ -113,12 +129,7 @@ std::string all_reasons(const Together& of) {
     if (const std::string why = reasons(job, of); !why.empty())
       text += beside_fact(text.empty() ? "Why" : "", fmt::format("{}: {}", job.name, why));
   if (text.empty()) return beside_fact("Network", "no job takes links from another");
-  const bool on_links =
-      std::ranges::any_of(of.jobs, [](const JobBeside& job) { return job.slowed_by() != nullptr; });
-  return text + (on_links ? beside_fact("",
-                                        "assumed: links are shared fairly by nodes, phases are "
-                                        "unrelated")
-                          : std::string());
+  return text + sharing_note(of);
 }
 
 /// What jobs on GPUs of one node share of its links.

@@ -14,6 +14,7 @@ struct PcieBridge {
   /// Of its link upward, one direction: a switch's at line rate; a root complex's is what the links
   /// to the other sockets let through, 0 where it is the only one.
   double bytes_per_s = 0;
+  friend bool operator==(const PcieBridge&, const PcieBridge&) = default;
 };
 
 /// What a node's GPUs and NICs hang on, as its `pcie` says (docs/guide/describe-your-hardware.md).
@@ -25,6 +26,7 @@ struct PcieTree {
 
   int sockets() const;
   int switches() const { return static_cast<int>(bridges.size()) - sockets(); }
+  friend bool operator==(const PcieTree&, const PcieTree&) = default;
 };
 
 /// A tree is part of the node's parameters, as its NICs' rates are: "pcie.*", each with its source.
@@ -41,12 +43,12 @@ void slow_pcie_link(size_t bridge, double times, base::ParameterSet& parameters)
 /// specifications). Generations 1 to 6.
 double pcie_bytes_per_s(int generation, int lanes);
 
+/// Of a PCIe link's line rate, what copies of pinned memory have of it (assumed).
 inline constexpr double kCopyShare = 0.8;
 
 /// Bytes/s, one direction, that the worst placed GPU has to the host's memory while all GPUs of
-/// the node copy: its own link (`host_link`) or, of an uplink, the share that the GPUs below leave
-/// each other; copies of pinned memory reach
-/// `kCopyShare` of it (assumed).
+/// the node copy: `kCopyShare` of its own link (`host_link`) or, of an uplink, of the share that
+/// the GPUs below leave each other.
 double host_bytes_per_s(const PcieTree& tree, double host_link_bytes_per_s);
 
 }  // namespace ergometer::spec
