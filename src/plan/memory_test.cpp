@@ -105,6 +105,22 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   EXPECT_EQ(part(stage, "dummy_gradients"), 0);
 }
 
+// Linear layers' weights are gathered in one byte where FP8 GEMMs take any layout; where they take
+// one only, in two orientations. With a scale a block they are gathered in 16 bit.
+TEST(Memory, LayersAreGatheredInFp8) {
+  spec::Job job = torch_fsdp_job();
+  job.training.global_batch = 8;
+  const auto gathered = [&] { return part(test::memory_of(job).worst(), "unsharded_layers"); };
+  const double wide = gathered();
+  job.training.precision = spec::Precision::kFp8;
+  job.training.fp8_parameters = true;
+  EXPECT_EQ(gathered(), wide);
+  job.cluster.node.gpu.parameters.set("gemm.fp8_any_layout", {1, "", "", {}});
+  EXPECT_EQ(wide - gathered(), 2 * kLinear / 8);  // of two of eight layers
+  job.training.fp8_recipe = spec::Fp8Recipe::kMxfp8;
+  EXPECT_EQ(gathered(), wide);
+}
+
 // With one micro batch no gradient is there when backward begins: either the loss is the peak,
 // without any, or the end of backward, with all of them and no activation.
 // Of a parameter: FP32 shards and two moments in FSDP, else 16 bit and a master beside the moments.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/nearest.h"
@@ -12,6 +13,7 @@
 #include "spec/job/node_groups.h"
 #include "spec/settings/settings.h"
 #include "workload/flops.h"
+#include "workload/shapes.h"
 
 // Every number of the summary is told as the formula that made it and its inputs, each told the
 // same way. A number that an engine found by laying out the whole step has a sentence instead of a
@@ -102,9 +104,15 @@ Explanation tokens_per_s_per_gpu(const Context& c) {
 
 /// How much of attention's square is counted.
 std::string attention_counted(const spec::Job& job, bool hardware) {
+  const workload::Shapes shapes = workload::shapes_of(job);
+  if (!shapes.causal) return "over all keys that a token meets";
   if (!hardware) return job.training.attention_flops_full ? "in full" : "at half for causality";
-  return spec::is_fused(job.training.attention) ? "at half, as kernels skip what causality masks"
-                                                : "in full, as unfused kernels compute it";
+  if (!spec::is_fused(job.training.attention)) return "in full, as unfused kernels compute it";
+  const bool masks = std::ranges::any_of(job.model.layers, [&](const spec::Layer& layer) {
+    return workload::masked_window(shapes, workload::layer_window(shapes, layer));
+  });
+  return std::string("at half, as kernels skip what causality masks") +
+         (masks ? ", and in full where a window is a mask to them" : "");
 }
 
 Explanation flops_per_step(const Context& c, bool hardware) {

@@ -195,11 +195,13 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const double around_s =
       gathers ? std::max(0.0, gather_delay_s(of_pass, costs) - of_pass.slack_s) : 0;
   const Reduced* reduces = buckets ? &reduced(i, costs) : nullptr;
-  // A stage's last backward waits for those of the stages behind it.
+  // A stage's last backward waits for those of the stages behind it, but not for their weights'
+  // gradients where these are made apart.
   double slow_behind_s = 0, meet_s = 0, norm_s = 0, after_s = 0;
   for (size_t s = division_->stages.size(); s-- > 0;) {
     const auto kind = static_cast<size_t>(division_->stage_kinds[s]);
     const DataCosts& stage = costs.by_kind[kind];
+    if (weights_apart()) slow_behind_s = 0;
     if (reduces != nullptr) slow_behind_s += reduces->slow_s[kind];
     if (division_->first_stage[kind] != static_cast<int64_t>(s)) continue;
     // What is left to be sent goes on while the stage waits for memory.

@@ -138,6 +138,8 @@ class Estimator {
   const Ranks& ranks_of(Sharding sharding) const {
     return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
   }
+  /// Stages make weights' gradients when they have sent those of their input.
+  bool weights_apart() const { return layout_.schedule == spec::Schedule::kZbH1 && layout_.pp > 1; }
   void fill(PassSet& set, Family kernels);
   /// How much longer the host launches a chunk's passes than the GPU runs them; below 0 where it
   /// does not. A host that waits for its GPU is slower with it: 0.

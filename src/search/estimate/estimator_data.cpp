@@ -128,8 +128,7 @@ const Estimator::Reduced& Estimator::reduced_at(size_t anchor, const SavedData& 
     for (size_t c = chunks.size(); c-- > 0;) {
       const auto chunk_kind = static_cast<size_t>(chunks[c]);
       const ChunkPass& alone = of_pass.chunks[chunk_kind];
-      const bool apart = layout_.schedule == spec::Schedule::kZbH1 && layout_.pp > 1;
-      const MaxPlus& backward = apart ? alone.weight_grad : alone.backward;
+      const MaxPlus& backward = weights_apart() ? alone.weight_grad : alone.backward;
       // Between the last backwards of two chunks lie the other micro batches of the group.
       if (c + 1 < chunks.size()) {
         const MaxPlus between =
@@ -138,7 +137,7 @@ const Estimator::Reduced& Estimator::reduced_at(size_t anchor, const SavedData& 
         between.apply(alone_s, host_s);
       }
       reduce_along(*of_pass.blocks, of_pass.division->chunks[chunk_kind],
-                   data.by_kind[kind].buckets[c], apart, lane);
+                   data.by_kind[kind].buckets[c], weights_apart(), lane);
       backward.apply(alone_s, host_s);
     }
     found.slow_s.push_back(std::max(0.0, lane.now_s() - alone_s));

@@ -107,6 +107,15 @@ void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,
   }
 }
 
+/// The kernels that make a bucket's gradients smaller, in line behind its last backward.
+static void run_packing(const DataCosts::Bucket& bucket, DataLane& lane) {
+  if (bucket.pack_s <= 0) return;
+  const auto kernels = [&](double seconds) {
+    return MaxPlus{.tt = seconds, .th = seconds, .hh = bucket.pack_host_s};
+  };
+  lane.run(kernels(bucket.pack_s), kernels(bucket.pack_s * bucket.pack_slow), bucket.pack_slows);
+}
+
 void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
                   const std::vector<DataCosts::Bucket>& buckets, bool weights_apart,
                   DataLane& lane) {
@@ -116,8 +125,11 @@ void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
     else
       run_backward(cost_of(costs, chunk, i), recomputed,
                    [&](const PassCost& pass) { run(pass, lane); });
-    for (const DataCosts::Bucket& bucket : buckets)
-      if (bucket.lowest == i) lane.issue(bucket.reduce_s);
+    for (const DataCosts::Bucket& bucket : buckets) {
+      if (bucket.lowest != i) continue;
+      run_packing(bucket, lane);
+      lane.issue(bucket.reduce_s);
+    }
   });
 }
 

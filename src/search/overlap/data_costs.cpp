@@ -149,19 +149,26 @@ class Reader {
       if (plan::rank_group(job_, group).size == 1) continue;
       for (size_t chunk = 0; chunk < stage_.chunks.size(); ++chunk)
         for (const plan::Bucket& bucket : plan::gradient_buckets(
-                 job_.training, workload_, stage_.chunks[chunk], expert, plan::bucket_size(job_)))
-          costs_.buckets[chunk].push_back(
-              {.lowest = bucket.lowest,
-               .reduce_s = reduces ? reduced_s(expert, bucket.elements) : 0,
-               .gather_s = gathers ? gathered_s(group, bucket) : 0});
+                 job_.training, workload_, stage_.chunks[chunk], expert, plan::bucket_size(job_))) {
+          DataCosts::Bucket& costs = costs_.buckets[chunk].emplace_back();
+          costs.lowest = bucket.lowest;
+          if (reduces) read_reduction(expert, bucket.elements, costs);
+          if (gathers) costs.gather_s = gathered_s(group, bucket);
+        }
     }
   }
 
-  /// Of a bucket's gradients, and of the kernels before it where they are compressed; those behind
-  /// it come at the step's end.
-  double reduced_s(bool expert, double elements) {
+  /// Of a bucket's gradients, with the kernels before it where they are compressed; those behind it
+  /// come at the step's end.
+  void read_reduction(bool expert, double elements, DataCosts::Bucket& costs) {
     const workload::PackedReduction reduction = plan::gradient_reduction(job_, expert, elements);
-    return priced_s(reduction.sum) + (reduction.packing ? priced_s(reduction.packing->pack) : 0);
+    costs.reduce_s = priced_s(reduction.sum);
+    if (!reduction.packing) return;
+    const workload::Operator& pack = reduction.packing->pack;
+    costs.pack_s = priced_s(pack);
+    costs.pack_slow = model_.compute_slowdown(pack, reduction.sum);
+    costs.pack_slows = model_.collective_slowdown(reduction.sum, pack);
+    costs.pack_host_s = model_.host().host_s(pack);
   }
 
   double gathered_s(GroupKind group, const plan::Bucket& bucket) {

@@ -17,6 +17,9 @@ struct DataCosts {
   struct Bucket {
     size_t lowest = 0;
     double reduce_s = 0, gather_s = 0;
+    /// On the compute stream, of what makes gradients smaller before they are reduced; how much
+    /// longer it takes beside a collective, and that beside it.
+    double pack_s = 0, pack_slow = 1, pack_slows = 1, pack_host_s = 0;
   };
   /// A block of sharded parameters or gradients, sent in every micro batch.
   struct Unit {
