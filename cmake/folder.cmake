@@ -4,7 +4,7 @@
 # `ergometer_tests`; `test_NAME` builds and holds one folder's alone.
 #
 # Many files are compiled at once (ERGOMETER_FILES_AT_ONCE): most of the work on one file is reading its headers, and what
-# they instantiate. Names must therefore differ within a folder, in unnamed namespaces too. Forty take half the processor's
+# they instantiate. Names must therefore differ within a folder, in unnamed namespaces too. Forty take three quarters of the
 # time of ten, and a compiler up to a gigabyte.
 #
 # HOT: answers wait for its loops, so a release optimises it as far as the compiler can (-O3). The other folders read and
