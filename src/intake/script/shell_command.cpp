@@ -165,8 +165,8 @@ void ScriptRunner::assign_array(const ShellAssignment& assignment, bool is_map) 
   }
   is_map = variable.kind == ShellVariable::Kind::kMap;
   if (!is_map) variable.kind = ShellVariable::Kind::kList;
-  constexpr size_t kMostItems = 20'000;
-  if (variable.items.size() + items.size() < kMostItems)
+  constexpr size_t kLongestList = 20'000;
+  if (variable.items.size() + items.size() < kLongestList)
     variable.items.insert(variable.items.end(), items.begin(), items.end());
   for (const auto& [index, raw] : keyed) {
     const ShellText value = expander_.text(raw);

@@ -86,13 +86,13 @@ Prediction prediction_of(const Run& run, std::string job, int64_t gpus) {
 }
 
 std::string predicted_label(std::string_view name) {
-  constexpr std::array kLabels = std::to_array<std::pair<std::string_view, std::string_view>>(
+  constexpr std::array kNames = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{"step_time_s", "step time"},
        {"tokens_per_s_per_gpu", "tokens/s a GPU"},
        {"mean_w_per_gpu", "power a GPU"},
        {"max_gpu_c", "hottest GPU"},
        {"mean_clock_mhz", "clock"}});
-  for (const auto& [known, label] : kLabels)
+  for (const auto& [known, label] : kNames)
     if (known == name) return std::string(label);
   return std::string(name);
 }

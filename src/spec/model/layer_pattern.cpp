@@ -95,10 +95,10 @@ std::optional<std::vector<int64_t>> parse_layer_pattern(std::string_view text, s
 }
 
 std::optional<int64_t> parse_attention_window(std::string_view text) {
-  constexpr int64_t kLongest = 1'000'000'000;
+  constexpr int64_t kWidest = 1'000'000'000;
   const std::vector<std::string> sides = base::split(base::trimmed(text, "()[] "), ',');
   const auto before = base::parse_integer(sides.size() == 2 ? base::trimmed(sides.front()) : "");
-  if (!before || *before < -1 || *before > kLongest) return std::nullopt;
+  if (!before || *before < -1 || *before > kWidest) return std::nullopt;
   return *before + 1;
 }
 
