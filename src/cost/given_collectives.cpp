@@ -24,10 +24,9 @@
 //                 channel modulo those of its GPU. Without switches between rails a message for
 //                 another rail first takes the ports to the GPU of that rail on its node, and a hop
 //                 more
-//   thread block  moves no more than NCCL's tuner counts on of one channel: Simple 26.5, 24, 38.7
-//                 and 70 GB/s on Volta, Ampere, Hopper and Blackwell (trees), LL128 20, 20, 36.7
-//                 and 40; of LL 8 bytes of 16. AMD's: 24 GB/s, half of an MI300's link as RCCL
-//                 counts it, for want of a channel's own
+//   thread block  moves no more than one channel does (channel.bandwidth, of LL128
+//                 channel.ll128_bandwidth of catalog/kernels); of LL 8 bytes of 16, of LL128 120
+//                 of 128
 //   PCIe          no less than the fullest link of the node's tree takes, where it says one
 //
 // Slots are those of MSCCL's runtime as recalled, not measured: 1 MiB of Simple, 600 KiB of LL128,
@@ -87,21 +86,12 @@ double slot_bytes(CollectiveProtocol protocol) {
   return protocol == CollectiveProtocol::kLl128 ? 600 * kKib : 32 * kKib;
 }
 
-double block_rate(std::string_view architecture, CollectiveProtocol protocol) {
-  struct Rates {
-    std::string_view architecture;
-    double simple, ll128;
-  };
-  constexpr Rates kRates[] = {{"volta", 26.5e9, 20e9},
-                              {"ampere", 24e9, 20e9},
-                              {"hopper", 38.7e9, 36.7e9},
-                              {"blackwell", 70e9, 40e9}};
+double block_rate(const spec::Gpu& gpu, CollectiveProtocol protocol) {
+  if (protocol == CollectiveProtocol::kSimple)
+    return gpu.parameters.value_or("channel.bandwidth", 24e9);
   constexpr double kLlShare = (8.0 / 16) / (120.0 / 128);
-  Rates rates{"", 24e9, 20e9};
-  for (const Rates& known : kRates)
-    if (known.architecture == architecture) rates = known;
-  if (protocol == CollectiveProtocol::kSimple) return rates.simple;
-  return protocol == CollectiveProtocol::kLl128 ? rates.ll128 : kLlShare * rates.ll128;
+  const double ll128 = gpu.parameters.value_or("channel.ll128_bandwidth", 20e9);
+  return protocol == CollectiveProtocol::kLl128 ? ll128 : kLlShare * ll128;
 }
 
 /// What LL128 adds to LL, in NCCL's tuner.
@@ -153,7 +143,7 @@ class RouteMaker {
         where_(where),
         per_domain_(where.nodes > 1 ? where.ranks_per_node : where.size),
         exchanges_(algorithm.task == CollectiveTask::kAllToAll) {
-    routes_.block_bytes_per_s = block_rate(node.gpu.architecture, algorithm.protocol);
+    routes_.block_bytes_per_s = block_rate(node.gpu, algorithm.protocol);
     gpu_ports();
     if (where.nodes > 1) nic_ports();
   }

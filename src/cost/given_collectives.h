@@ -30,7 +30,7 @@ struct GivenTime {
 /// that run one of them. Safe from many threads.
 class GivenCollectives {
  public:
-  /// Null: none are given. `architecture`, `rank_map` and the like are the job's.
+  /// Null: none are given.
   static std::shared_ptr<const GivenCollectives> make(const spec::Job& job,
                                                       const DomainParameters& domain,
                                                       const FabricParameters& fabric);

@@ -152,11 +152,12 @@ Pipeline at_end(const Swarm& swarm, double faster) {
   return pipeline;
 }
 
-/// Tokens a second of every draw of who leaves and comes when; 0 of one in which steps do not end.
+/// Tokens a second of draws of who leaves and comes when, from number `first` on; 0 of one in which
+/// steps do not end.
 std::vector<double> drawn_tokens_per_s(const Swarm& swarm, const Pipeline& pipeline,
-                                       const PlayOptions& options) {
+                                       const PlayOptions& options, int64_t first) {
   std::vector<double> rates;
-  for (int64_t draw = 0; draw < swarm.draws; ++draw) {
+  for (int64_t draw = first; draw < swarm.draws; ++draw) {
     PlayOptions drawn = options;
     drawn.seed += static_cast<uint64_t>(draw);
     const auto outcome = play(pipeline, drawn);
@@ -172,12 +173,13 @@ void add_ranges(const PlayOptions& options, Swarm& swarm) {
   const bool leave = std::ranges::any_of(swarm.pipeline.kinds,
                                          [](const PeerKind& kind) { return kind.stays_s > 0; });
   swarm.draws = leave ? kDraws : 1;
-  const std::vector<double> rates = drawn_tokens_per_s(swarm, swarm.pipeline, options);
+  std::vector<double> rates = drawn_tokens_per_s(swarm, swarm.pipeline, options, 1);
+  rates.insert(rates.begin(), swarm.tokens_per_s());  // draw 0 is the one shown
   const auto [low, high] = std::ranges::minmax_element(rates);
   swarm.churn_tokens_per_s_low = *low;
   swarm.churn_tokens_per_s_high = *high;
   const auto at = [&](double faster) {
-    const std::vector<double> ends = drawn_tokens_per_s(swarm, at_end(swarm, faster), options);
+    const std::vector<double> ends = drawn_tokens_per_s(swarm, at_end(swarm, faster), options, 0);
     return swarm.tokens_per_s() * base::sum(ends) / base::sum(rates);
   };
   swarm.tokens_per_s_low = std::min(swarm.tokens_per_s(), at(1 / kLines));
