@@ -29,7 +29,7 @@ export async function openBrowser() {
 export async function open(browser, address, { width = 1440, height = 900, dark = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', offline: true, acceptDownloads: true });
   const page = await context.newPage();
-  page.setDefaultTimeout(8000);
+  page.setDefaultTimeout(30000);
   page.problems = [];
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) page.problems.push(message.text()); });
   page.on('pageerror', (error) => page.problems.push(String(error)));
