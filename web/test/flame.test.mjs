@@ -1,11 +1,8 @@
 // Where the joules go: widths are the document's numbers, a click and the keyboard open a part.
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { fixture, open, openBrowser, pageWith } from './page.mjs';
+import { accessible, fixture, looks, open, openBrowser, pageWith } from './page.mjs';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 const report = fixture('job');
 report.runs[0].energy_stacks = {
   stack: ['stage 0;forward;dense layer;fc1', 'stage 0;forward;dense layer;qkv', 'stage 0;backward;dense layer;fc1', 'stage 0;idle', 'stage 1;forward;dense layer;fc1'],
@@ -47,12 +44,10 @@ test('a click opens a part, the keyboard closes it', async () => {
   await page.context().close();
 });
 
-for (const [width, dark] of [[400, false], [1024, true], [1440, false]]) {
+for (const [width, dark] of looks) {
   test(`axe finds nothing at ${width} pixels${dark ? ' in the dark' : ''}`, async () => {
     const page = await open(browser, pageWith(report, 'flame'), { width, dark });
-    await page.evaluate(axe);
-    const found = await page.evaluate(() => globalThis.axe.run());
-    assert.deepEqual(found.violations.map((one) => `${one.id}: ${one.nodes[0].html}`), []);
+    await accessible(page);
     await page.context().close();
   });
 }

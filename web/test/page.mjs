@@ -12,6 +12,9 @@ const folder = mkdtempSync(join(tmpdir(), 'ergometer-page-'));
 
 export const fixture = (name) => JSON.parse(readFileSync(join(root, 'test', 'fixtures', `${name}.json`), 'utf8'));
 
+/** Every width that people have and both colours, once: what is dark at one width is not lighter at another. */
+export const looks = [[1440, false], [1024, true], [400, false]];
+
 /** The built page with a document in it, as the program makes it; returns its address. */
 export function pageWith(report, name) {
   const data = deflateSync(Buffer.from(JSON.stringify(report))).toString('base64');
@@ -54,4 +57,13 @@ export async function drawAll(page) {
 export function timed(context, what, ms, limit) {
   context.diagnostic(`${what} ${ms.toFixed(1)} ms of ${limit}`);
   if (process.env.ERGOMETER_IDLE) assert.ok(ms < limit, `${what}: ${ms} ms`);
+}
+
+const axe = readFileSync(join(root, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+
+/** axe finds nothing on the page as it stands. */
+export async function accessible(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  assert.deepEqual(found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`).join(' | ')}`), []);
 }

@@ -1,11 +1,9 @@
 // Sliders over the played neighbours of a job: what they show is the document's, of the job that they stand at.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { drawAll, fixture, open, openBrowser, pageWith, root } from './page.mjs';
+import { accessible, drawAll, fixture, looks, open, openBrowser, pageWith } from './page.mjs';
 
-const axe = readFileSync(join(root, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 const report = fixture('what_if');
 const { what_if: whatIf } = report;
 const address = pageWith(report, 'what-if');
@@ -147,22 +145,18 @@ test('the table holds all jobs; a row leads to its position, the address keeps i
   assert.deepEqual(page.problems, []);
 });
 
-for (const width of [400, 1024, 1440]) {
-  for (const dark of [false, true]) {
-    test(`axe finds nothing and nothing sticks out: ${width} px, ${dark ? 'dark' : 'light'}`, async () => {
-      const seen = await open(browser, `${address}#${base}&at=what-if&tp=1&pp=1`, { width, dark });
-      await drawAll(seen);
-      await holds(jobAt(await positions(seen)), seen);
-      assert.equal(await seen.evaluate(() => document.documentElement.scrollWidth), width);
-      const out = await seen.locator('#at-what-if').evaluate((section) => [...section.querySelectorAll('.slider *, .tile *, .told, .verdict')]
-        .filter((one) => one.getBoundingClientRect().right > section.getBoundingClientRect().right + 1).map((one) => one.outerHTML.slice(0, 80)));
-      assert.deepEqual(out, []);
-      await seen.evaluate(axe);
-      const found = await seen.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
-      assert.deepEqual(found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`).join(' | ')}`), []);
-      await seen.context().close();
-    });
-  }
+for (const [width, dark] of looks) {
+  test(`axe finds nothing and nothing sticks out: ${width} px, ${dark ? 'dark' : 'light'}`, async () => {
+    const seen = await open(browser, `${address}#${base}&at=what-if&tp=1&pp=1`, { width, dark });
+    await drawAll(seen);
+    await holds(jobAt(await positions(seen)), seen);
+    assert.equal(await seen.evaluate(() => document.documentElement.scrollWidth), width);
+    const out = await seen.locator('#at-what-if').evaluate((section) => [...section.querySelectorAll('.slider *, .tile *, .told, .verdict')]
+      .filter((one) => one.getBoundingClientRect().right > section.getBoundingClientRect().right + 1).map((one) => one.outerHTML.slice(0, 80)));
+    assert.deepEqual(out, []);
+    await accessible(seen);
+    await seen.context().close();
+  });
 }
 
 test('on paper the table of all jobs stands in place of the sliders', async () => {
