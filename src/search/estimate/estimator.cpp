@@ -61,11 +61,11 @@ Result<void> Estimator::set_layout(const Layout& layout) {
   data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp,
                         static_cast<int64_t>(layout.split), layout.dp, layout.ep, layout.etp,
                         layout.sequence_parallel}];
-  data_demand_ = data_demand();
+  data_demand_ = data_demand(job);
   blocks_.assign(space_.recomputations().size(), {});
   variants_.clear();
   gather_delay_s_ = -1;
-  find_transfers();
+  find_transfers(job);
   return {};
 }
 
@@ -78,10 +78,10 @@ bool Estimator::blocks_stay_in_domain() const {
   return stays(*ranks_) && (fsdp_ranks_ == nullptr || stays(*fsdp_ranks_));
 }
 
-void Estimator::find_transfers() {
-  const spec::Job& job = *base_;
+void Estimator::find_transfers(const spec::Job& job) {
   transfers_.clear();
   demands_ = {};
+  demands_.lines_are_of_ends = spec::has_tiers(job.cluster.fabric.kind);
   transfer_link_ = 0;
   transfer_energy_ = {};
   if (layout_.pp == 1) return;
@@ -106,9 +106,9 @@ void Estimator::find_transfers() {
   }
   for (const plan::GroupPlacement& link : ranks_->links) {
     const double alone_s = ranks_->model.price(op, link).seconds();
-    const LinkDemand demand = link_demand(job.cluster.node, op, link, alone_s);
+    const LinkDemand demand = link_demand(job, op, link, alone_s);
     demands_.transfers.push_back(demand);
-    if (demand.share[1] > 0) transfer_link_ = 1;
+    if (demand.share[LinkDemand::kCards] > 0) transfer_link_ = 1;
     transfers_.push_back({.send_s = alone_s + around_s,
                           .shared_s = {},
                           .host_s = ranks_->model.host().collective_launch_s});
@@ -117,7 +117,9 @@ void Estimator::find_transfers() {
   const size_t links = transfers_.size();
   for (size_t s = 0; s < links; ++s) {
     const auto shared_s = [&](size_t other) {
-      const double slow = stretch_beside(demands_.transfers[s], demands_.transfers[other]);
+      const LinkDemand& beside = demands_.transfers[other];
+      const double slow = stretch_beside(
+          demands_.transfers[s], demands_.lines_are_of_ends ? beside : without_lines(beside));
       return (transfers_[s].send_s - around_s) * slow + around_s;
     };
     transfers_[s].shared_s = {shared_s((s + links - 1) % links), shared_s((s + 1) % links)};

@@ -172,8 +172,8 @@ class Estimator {
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void set_scattered(size_t lane, const Pass& pass, size_t kind,
                      std::span<const DataCosts::Unit> units, LaneGroup& group);
-  void find_transfers();
-  LinkDemand data_demand() const;
+  void find_transfers(const spec::Job& job);
+  LinkDemand data_demand(const spec::Job& job) const;
   double gather_delay_s(const Pass& pass, const SavedData& data);
   const Reduced& reduced(size_t pass, const SavedData& data);
   const Reduced& reduced_at(size_t anchor, const SavedData& data);

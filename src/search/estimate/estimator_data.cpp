@@ -19,7 +19,7 @@ size_t kind_of_reduction(const DataOption& data) {
 
 /// What scattering the gradients of the largest block asks of the links. In sixteenths, so that
 /// layouts share blocks' costs.
-LinkDemand Estimator::data_demand() const {
+LinkDemand Estimator::data_demand(const spec::Job& job) const {
   constexpr double kSixteenths = 16;
   const workload::Workload& workload = *workload_;
   const auto weight = [](const workload::Block& block) {
@@ -40,7 +40,7 @@ LinkDemand Estimator::data_demand() const {
         plan::data_collective("gradients", workload::CollectiveKind::kReduceScatter, group,
                               elements, plan::gradient_bytes(base_->training));
     const double seconds = ranks_->model.price(op, where).seconds();
-    const LinkDemand demand = link_demand(base_->cluster.node, op, where, seconds);
+    const LinkDemand demand = link_demand(job, op, where, seconds);
     for (size_t link = 0; link < all.share.size(); ++link)
       all.share[link] += seconds * demand.share[link];
     all_s += seconds;

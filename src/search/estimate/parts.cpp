@@ -117,7 +117,7 @@ const std::shared_ptr<const workload::Workload>& Parts::shared_workload(const Ca
 BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
                           const LinkDemand& data) {
   Key key = blocks_key(candidate, job, ranks);
-  key.insert(key.end(), {data.share[0], data.share[1]});
+  key.insert(key.end(), data.share.begin(), data.share.end());
   std::unique_ptr<BlockCosts>& found = blocks_[key];
   if (found) return *found;
   key.resize(key.size() - data.share.size());

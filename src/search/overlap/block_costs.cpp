@@ -123,7 +123,6 @@ class PassCosts {
             const Placements& placements, const LinkDemand& data,
             const workload::Workload& workload, std::vector<double>& stretch)
       : job_(job),
-        node_(job.cluster.node),
         model_(model),
         energy_(energy),
         placements_(placements),
@@ -198,7 +197,7 @@ class PassCosts {
     const Operator& op = workload_.operators[index];
     Priced result;
     result.price = price(index);
-    const LinkDemand own = link_demand(node_, op, where(placements_, op), result.price.seconds());
+    const LinkDemand own = link_demand(job_, op, where(placements_, op), result.price.seconds());
     result.price.fixed_s *= stretch;
     result.price.clocked_s *= stretch;
     const bool is_collective = op.kind == OperatorKind::kCollective;
@@ -245,7 +244,7 @@ class PassCosts {
     if (exchange_ == nullptr) return;
     const plan::GroupPlacement& placed = where(placements_, *exchange_);
     exchange_demand_ =
-        link_demand(node_, *exchange_, placed, model_.price(*exchange_, placed).seconds());
+        link_demand(job_, *exchange_, placed, model_.price(*exchange_, placed).seconds());
   }
 
   /// The pass taking turns with another micro batch's.
@@ -345,7 +344,6 @@ class PassCosts {
   }
 
   const spec::Job& job_;
-  const spec::Node& node_;
   const cost::CostModel& model_;
   const cost::EnergyModel* energy_;
   const Placements& placements_;

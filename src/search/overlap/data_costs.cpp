@@ -81,7 +81,7 @@ class Reader {
         sum.slowed_s += seconds * model_.compute_slowdown(op, scatter());
         sum.slows_s += seconds * model_.collective_slowdown(scatter(), op);
       }
-      const LinkDemand demand = link_demand(job_.cluster.node, op, where(placements_, op), seconds);
+      const LinkDemand demand = link_demand(job_, op, where(placements_, op), seconds);
       for (size_t link = 0; link < demand.share.size(); ++link)
         sum.demand.share[link] += seconds * demand.share[link];
       if (energy_ != nullptr) sum.energy += energy_->energy(op, where(placements_, op));

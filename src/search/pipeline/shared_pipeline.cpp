@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "base/check.h"
+#include "engine/links/fair_share.h"
 
 namespace ergometer::search {
 namespace {
@@ -16,7 +18,7 @@ enum PlayStream : size_t { kCompute, kLaneForward, kLaneBackward, kGradientStrea
 constexpr size_t kPrograms = 3;  ///< streams that go through the script
 constexpr size_t kStreams = 4;
 /// Each of `LinkDemand`'s links, out and in.
-constexpr size_t kWays = 4;
+constexpr size_t kWays = 2 * std::tuple_size_v<decltype(LinkDemand::share)>;
 /// `BatchCost::set` writes less where a slot does not sync the host.
 constexpr double kSyncsHost = -1e29;
 
@@ -304,8 +306,11 @@ class SharedPlayer {
       const LinkDemand& asks = collective
                                    ? demands_.gradients
                                    : demands_.transfers[link_of(s, work.sends, work.forward)];
-      for (size_t way = 0; way < kWays; ++way)
-        if (collective || (way % 2 == 0) == work.sends) demand[way][stream] = asks.share[way / 2];
+      for (size_t way = 0; way < kWays; ++way) {
+        const bool of_ends = demands_.lines_are_of_ends || way / 2 < LinkDemand::kLines;
+        if (collective || (way % 2 == 0) == (of_ends ? work.sends : work.forward))
+          demand[way][stream] = asks.share[way / 2];
+      }
     }
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       found[stream] = 1;

@@ -12,6 +12,9 @@ namespace ergometer::search {
 struct PipelineDemands {
   std::vector<LinkDemand> transfers;  ///< by stage: to the following one
   LinkDemand gradients;               ///< of what slots scatter
+  /// Of a network's line one direction is for what is sent and one for what is received; otherwise
+  /// one for what goes forth and one for what goes back.
+  bool lines_are_of_ends = true;
 };
 
 /// As `play`, for one lane of the costs, with the engine's contention: on every stage its slots,
