@@ -16,8 +16,14 @@ plan::Pattern pattern_of(const workload::Operator& op);
 plan::FabricLoad network_load(const spec::Job& job, const workload::Operator& op,
                               const plan::GroupPlacement& where);
 
-/// Whether `link` names circuits that are a single ring meanwhile: what goes back takes the same
-/// links as what goes forth.
-bool is_one_ring(const spec::Job& job, const plan::GroupPlacement& where, std::string_view link);
+/// Of a link between nodes, which directions a collective's messages take. In a tree of switches
+/// these are the ends' own, up for what is sent and down for what is received; elsewhere those of
+/// the stages, forth and back. Circuits that are a single ring have one: all that goes takes it.
+struct Directions {
+  bool forth = true, back = true;
+  bool both() const { return forth && back; }
+};
+Directions directions_on(const spec::Job& job, const plan::GroupPlacement& where,
+                         std::string_view link);
 
 }  // namespace ergometer::cost

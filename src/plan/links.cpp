@@ -32,6 +32,12 @@ Stream other_lane(Stream lane) {
 
 }  // namespace
 
+bool is_with_next_stage(std::string_view name) {
+  const bool sends = name.starts_with("send_"), turned = name.ends_with("_turned");
+  const bool forward = name.find("_forward") != name.npos;
+  return (sends == forward) != turned;
+}
+
 PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_t stage,
                              const std::vector<ScheduleSlot>& slots,
                              const std::vector<Border>& borders, OperatorTable& operators)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "plan/writer.h"
 
 namespace ergometer::plan {
+
+/// Whether the peer of a pipeline transfer of this name is the next stage, the first one behind the
+/// last: where forward output goes, but for turned chunks.
+bool is_with_next_stage(std::string_view name);
 
 /// The pipeline transfers of one stage, written around the slots of its schedule as the frameworks
 /// place them.

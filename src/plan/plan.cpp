@@ -1,7 +1,5 @@
 #include "plan/plan.h"
 
-#include <string_view>
-
 #include "plan/links.h"
 #include "plan/placement_cache.h"
 #include "plan/program.h"
@@ -11,14 +9,6 @@
 
 namespace ergometer::plan {
 namespace {
-
-/// Whether a pipeline transfer's peer is the next stage: where forward output goes, but for turned
-/// chunks.
-bool is_with_next_stage(std::string_view name) {
-  const bool sends = name.starts_with("send_"), turned = name.ends_with("_turned");
-  const bool forward = name.find("_forward") != name.npos;
-  return (sends == forward) != turned;
-}
 
 /// Where the group of every collective lies, seen from `stage`. A transfer's direction tells its
 /// peer, and its sender comes first.

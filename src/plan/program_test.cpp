@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan/data_parallel.h"
+#include "plan/links.h"
 #include "plan/plan.h"
 #include "plan/test_check.h"
 #include "plan/test_job.h"
@@ -218,6 +219,15 @@ TEST(Program, AVSendsForwardOutputBothWaysAndNoneAtItsTurn) {
   EXPECT_EQ(plan.stages[0].chunks[1].layers, (std::vector<int64_t>{3, -1}));
   EXPECT_EQ(plan.stages[1].chunks[1].layers, (std::vector<int64_t>{2}));
   EXPECT_EQ(count(plan, 0, "embedding_grad_all_reduce"), 0);
+}
+
+TEST(Program, TransfersAreWithTheNextStageOrThePreviousOne) {
+  for (const char* name :
+       {"send_forward", "recv_backward", "recv_forward_turned", "send_backward_turned"})
+    EXPECT_TRUE(is_with_next_stage(name)) << name;
+  for (const char* name :
+       {"recv_forward", "send_backward", "send_forward_turned", "recv_backward_turned"})
+    EXPECT_FALSE(is_with_next_stage(name)) << name;
 }
 
 TEST(Program, ZeroBubbleRunsWeightGradientsApart) {

@@ -1,35 +1,16 @@
 // Of line l a collective asks (its rate / the cards' rate) x (how far l holds the cards up:
 // plan/network/fabric_load.cpp). Its neighbours do the same at the same time, as that price has it;
-// of other stages nothing is seen. Where there is no tree of switches stages send forth over one
-// direction of a line and back over the other.
+// of other stages nothing is seen.
 // Worked: two that send through uplinks four times oversubscribed at a quarter of the cards' rate
 // each fill these alone, and take twice as long together.
 #include "engine/links/network_lines.h"
 
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 
 #include "base/collection.h"
 #include "cost/network_load.h"
-#include "spec/job/circuits.h"
 
 namespace ergometer::engine {
-namespace {
-
-/// Whether the shorter way along a line leads over its closing link, as from the last stage to the
-/// first: against the order of the stages.
-bool goes_round(const spec::Job& job, const plan::GroupPlacement& where, std::string_view name) {
-  if (!job.cluster.fabric.topology.wraparound) return false;
-  const auto lines = spec::dimensions_of(job.cluster.fabric, job.nodes(), job.parallelism.pp,
-                                         where.circuits_onward);
-  const auto line = std::ranges::find(lines, name, &spec::Dimension::name);
-  if (line == lines.end()) return false;
-  const auto length = static_cast<double>(line->step * line->size);
-  return 2 * std::fmod(where.node_stride, length) > length;
-}
-
-}  // namespace
 
 NetworkLines::NetworkLines(const spec::Job& job, const plan::Plan& plan)
     : job_(job), plan_(plan), is_tree_(spec::has_tiers(job.cluster.fabric.kind)) {
@@ -52,12 +33,10 @@ void NetworkLines::ask(size_t role, size_t number, double cards, std::span<doubl
   for (const plan::LinkLoad& link : load(role, number).links) {
     const auto line = static_cast<size_t>(std::ranges::find(names_, link.link) - names_.begin());
     if (line == names_.size()) continue;
-    const bool both =
-        is_tree_ || where.way == plan::Way::kBoth || cost::is_one_ring(job_, where, link.link);
+    const cost::Directions directions = cost::directions_on(job_, where, link.link);
     const double share = std::min(1.0, cards * link.slowdown);
-    const bool forth = (where.way == plan::Way::kForth) != goes_round(job_, where, link.link);
-    if (both || forth) shares[2 * line] = share;
-    if (both || !forth) shares[2 * line + 1] = share;
+    if (directions.forth) shares[2 * line] = share;
+    if (directions.back) shares[2 * line + 1] = share;
   }
 }
 

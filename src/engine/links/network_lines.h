@@ -13,8 +13,7 @@ namespace ergometer::engine {
 
 /// The links of a job's network that hold its cards up (above switches, of a torus, a dragonfly or
 /// a HyperX, circuits): what collectives ask of them, so that those that run at once share them.
-/// Every line has two directions. In a tree of switches these are the ends' own, up for what is
-/// sent and down for what is received; elsewhere those of the stages, forth and back.
+/// Every line has two directions (cost::Directions).
 class NetworkLines {
  public:
   static constexpr size_t kMost = 8;  ///< lines; further ones are not followed

@@ -95,9 +95,8 @@ class FabricUse {
   /// Adds up the roles whose ranks share a node; of nodes only the busiest counts.
   void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
     if (loads_.empty() || sent.nic_bytes <= 0) return;
-    const workload::Operator& it = input_.plan.operators[op];
-    const plan::FabricLoad load =
-        cost::network_load(input_.job, it, input_.plan.placements[role][op]);
+    const plan::GroupPlacement& where = input_.plan.placements[role][op];
+    const plan::FabricLoad load = cost::network_load(input_.job, input_.plan.operators[op], where);
     for (DimensionUse& use : loads_) {
       const auto link = std::ranges::find(load.links, std::string_view(use.dimension->name),
                                           &plan::LinkLoad::link);
@@ -109,11 +108,10 @@ class FabricUse {
       }
       const double bytes = sent.nic_bytes * ranks_on_node_ * link->bytes;
       use.load.add(bytes, times, seconds);
-      // Stages send forth over one direction of a link, and back over the other.
-      if (it.group != workload::GroupKind::kPipeline ||
-          cost::is_one_ring(input_.job, input_.plan.placements[role][op], use.dimension->name))
-        continue;
-      (it.pass == workload::Pass::kForward ? use.forth_bytes : use.back_bytes) += bytes * times;
+      const cost::Directions directions =
+          cost::directions_on(input_.job, where, use.dimension->name);
+      if (directions.both()) continue;
+      (directions.forth ? use.forth_bytes : use.back_bytes) += bytes * times;
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/collection.h"
+#include "plan/links.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -25,7 +26,9 @@ struct OnLinks {
 /// Of a node's roles, those that have no stage to send to.
 size_t silent(const EngineInput& input, const workload::Operator& op, bool back, size_t node,
               size_t roles_on_node) {
-  if (op.group != workload::GroupKind::kPipeline || input.job.parallelism.vpp > 1) return 0;
+  const spec::Parallelism& parallel = input.job.parallelism;
+  const bool in_a_circle = parallel.vpp > 1 && !parallel.turns();
+  if (op.group != workload::GroupKind::kPipeline || in_a_circle) return 0;
   const size_t end = back ? 0 : input.plan.roles.size() - 1;
   return end / roles_on_node == node ? 1 : 0;
 }
@@ -51,7 +54,7 @@ OnLinks on_links(const EngineInput& input, const cost::PcieGroups& groups, size_
   const double bytes = sent.intra_bytes + sent.nic_bytes;
   // What goes back a stage takes the way of what comes, in the other direction.
   const bool back =
-      it.group == workload::GroupKind::kPipeline && it.pass != workload::Pass::kForward;
+      it.group == workload::GroupKind::kPipeline && !plan::is_with_next_stage(it.name);
   const size_t there = roles_on(input, groups.ranks(it));
   // Of a node's stages each sends its own part.
   const size_t quiet = silent(input, it, back, role / roles_on_node, roles_on_node);
