@@ -35,6 +35,28 @@ auto mapped(const Values& values, const Of& of) {
   return results;
 }
 
+/// Where the values lie.
+template <class Values>
+auto pointers_to(const Values& values) {
+  return mapped(values, [](const auto& value) { return &value; });
+}
+
+/// What a map holds, in the order of its keys.
+template <class Map>
+std::vector<typename Map::mapped_type> values_of(Map map) {
+  std::vector<typename Map::mapped_type> values;
+  values.reserve(map.size());
+  for (auto& [key, value] : map) values.push_back(std::move(value));
+  return values;
+}
+
+/// Puts values in order and keeps of equal ones one.
+template <class Value>
+void sort_unique(std::vector<Value>& values) {
+  std::ranges::sort(values);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
 /// Of the values, or of what `of` makes of each, from the first to the last.
 template <class Values, class Of = std::identity>
 double sum(const Values& values, const Of& of = {}) {
@@ -43,29 +65,38 @@ double sum(const Values& values, const Of& of = {}) {
   return total;
 }
 
+/// Of the values, or of what `of` makes of each, the largest; `least` where none is larger.
+template <class Values, class Value, class Of = std::identity>
+Value largest(const Values& values, Value least, const Of& of = {}) {
+  for (const auto& value : values)
+    least = std::max(least, static_cast<Value>(std::invoke(of, value)));
+  return least;
+}
+
 /// Of values of which there is one at least.
 template <class Values>
 double mean(const Values& values) {
   return sum(values) / static_cast<double>(std::size(values));
 }
 
-// The middle one of values in order, of which there is one at least: of an even number the upper of
-// the two in the middle, or the lower.
+// The middle one of values in order: of an even number the upper of the two in the middle, or the
+// lower; 0 of none.
 template <class Value>
 Value upper_median(std::vector<Value> values) {
+  if (values.empty()) return {};
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 template <class Value>
 Value lower_median(std::vector<Value> values) {
+  if (values.empty()) return {};
   const auto middle = values.begin() + (std::ssize(values) - 1) / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-/// The mean of the two in the middle of an even number; 0 of none.
+/// The mean of the two in the middle of an even number.
 inline double middle_median(const std::vector<double>& values) {
-  if (values.empty()) return 0;
   return (lower_median(values) + upper_median(values)) / 2;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/collection.h"
 #include "calibration/folds.h"
 
 namespace ergometer::calibration {
@@ -74,17 +75,14 @@ ScoredRow scored(const Sample& sample, double predicted_s) {
 }
 
 ErrorStatistics statistics(const std::vector<ScoredRow>& rows) {
-  std::vector<const ScoredRow*> pointers;
-  for (const ScoredRow& row : rows) pointers.push_back(&row);
-  return validation::error_statistics(pointers);
+  return validation::error_statistics(base::pointers_to(rows));
 }
 
 ErrorStatistics statistics(const std::vector<Sample>& samples, const std::vector<double>& residuals,
                            const std::vector<size_t>& which) {
-  std::vector<ScoredRow> rows;
-  for (const size_t i : which)
-    rows.push_back(scored(samples[i], samples[i].measured_s * std::exp(residuals[i])));
-  return statistics(rows);
+  return statistics(base::mapped(which, [&](size_t i) {
+    return scored(samples[i], samples[i].measured_s * std::exp(residuals[i]));
+  }));
 }
 
 /// Of the rows that could be predicted without their source.
@@ -162,8 +160,7 @@ void Calibrator::fit_all() {
   Linearised first =
       objective_.linearise(priors, problem_.weights, std::vector<bool>(priors.size(), false));
   result_.values = count_uses(samples(), priors.size(), first);
-  std::vector<bool> held;
-  for (const FittedValue& value : result_.values) held.push_back(value.held);
+  const std::vector<bool> held = base::mapped(result_.values, &FittedValue::held);
   problem_ = make_problem(list_, samples(), held);
   problem_.residuals = [this](std::span<const double> x) {
     return objective_.residuals(x, problem_.weights);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "calibration/device_record.h"
 
 namespace ergometer::calibration {
@@ -89,9 +90,7 @@ std::vector<PlanPhase> measuring_plan(const DeviceLimits& limits) {
 }
 
 double duration_s(const std::vector<PlanPhase>& plan) {
-  double sum = 0;
-  for (const PlanPhase& phase : plan) sum += phase.duration_s;
-  return sum;
+  return base::sum(plan, &PlanPhase::duration_s);
 }
 
 std::string to_text(const std::vector<PlanPhase>& plan) {

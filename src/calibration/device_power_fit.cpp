@@ -1,6 +1,7 @@
 // What the GPU draws, from seconds of steady load.
 #include <cmath>
 
+#include "base/collection.h"
 #include "calibration/device_fit.h"
 
 namespace ergometer::calibration {
@@ -98,10 +99,7 @@ Result<void> fit_power(const DeviceRecord& record, DeviceFit& result) {
     return input_error("the record has too little steady load to fit power to");
   problem.residuals = [&](std::span<const double> x) {
     const DeviceModel model = moved(prior, power_knobs(), x);
-    std::vector<double> residuals;
-    residuals.reserve(seconds.size());
-    for (const Second& second : seconds) residuals.push_back(error_of(model, second));
-    return residuals;
+    return base::mapped(seconds, [&](const Second& second) { return error_of(model, second); });
   };
   problem.linearise = [&](std::span<const double> x) {
     return linearise_by_differences(problem, x);

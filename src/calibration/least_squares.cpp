@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
+
 namespace ergometer::calibration {
 namespace {
 
@@ -146,10 +148,8 @@ std::vector<std::vector<double>> covariance(const Problem& problem, const Linear
 }
 
 std::vector<double> standard_errors(const Problem& problem, const Linearised& at) {
-  std::vector<double> errors;
-  for (const std::vector<double>& row : covariance(problem, at))
-    errors.push_back(std::sqrt(row.back()));
-  return errors;
+  return base::mapped(covariance(problem, at),
+                      [](const std::vector<double>& row) { return std::sqrt(row.back()); });
 }
 
 std::vector<double> displaced(const Problem& problem, const Linearised& at,

@@ -1,11 +1,9 @@
 #include "calibration/left_out.h"
 
-#include <map>
-#include <set>
-
 #include "base/parallel.h"
 #include "engine/outcome/evidence_tables.h"
 #include "engine/prepared.h"
+#include "validation/evidence.h"
 
 namespace ergometer::calibration {
 namespace {
@@ -24,22 +22,11 @@ std::optional<LeftOutRow> predict(const Sample& sample, const ParameterList& lis
 
 std::vector<engine::Evidence> evidence_without(const std::vector<Sample>& samples,
                                                std::string_view source) {
-  struct Seen {
-    std::set<std::string> groups;
-    int64_t rows = 0, most_gpus = 0;
-  };
-  std::map<engine::EvidenceKey, Seen> seen;
-  for (const Sample& sample : samples) {
-    if (!source.empty() && sample.source == source) continue;
-    Seen& it = seen[engine::evidence_key(sample.job)];
-    it.groups.insert(sample.group);
-    it.most_gpus = std::max(it.most_gpus, sample.job.gpus);
-    ++it.rows;
-  }
-  std::vector<engine::Evidence> result;
-  for (const auto& [key, it] : seen)
-    result.push_back({key, static_cast<int64_t>(it.groups.size()), it.rows, it.most_gpus});
-  return result;
+  validation::EvidenceCount kinds;
+  for (const Sample& sample : samples)
+    if (source.empty() || sample.source != source)
+      kinds.add(engine::evidence_key(sample.job), sample.group, sample.job.gpus);
+  return kinds.rows();
 }
 
 std::vector<std::optional<LeftOutRow>> predict_without(const std::vector<Sample>& samples,

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "base/collection.h"
 #include "base/csv.h"
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -56,8 +57,8 @@ std::string short_title(const FittedParameter& it) {
 }
 
 std::string parameters_text(const ParameterList& list, const Calibration& calibration) {
-  size_t width = 9;
-  for (const FittedParameter& it : list.parameters) width = std::max(width, short_title(it).size());
+  const size_t width = base::largest(
+      list.parameters, size_t{9}, [](const FittedParameter& it) { return short_title(it).size(); });
   std::string out =
       fmt::format("{:<{}}  {:>12}  {:>12}  {:>7}  {:>7}  {:>10}  {:>5}  {:>6}\n", "parameter",
                   width, "prior", "value", "change", "error", "determined", "rows", "groups");

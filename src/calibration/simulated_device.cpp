@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 
+#include "base/collection.h"
 #include "calibration/device_model.h"
 #include "calibration/device_work.h"
 #include "physics/governor.h"
@@ -27,9 +28,7 @@ class Meter {
     const double ticks = std::floor((end_s - sensor_.phase_s) / sensor_.period_s + kRounding);
     if (ticks <= ticks_ && reading_w_ > 0) return;
     ticks_ = ticks;
-    double sum = 0;
-    for (const double step : steps_) sum += step;
-    const double mean = sum / static_cast<double>(steps_.size());
+    const double mean = base::mean(steps_);
     reading_w_ = std::round((sensor_.gain * mean + sensor_.offset_w) / sensor_.quantum_w) *
                  sensor_.quantum_w;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
 #include "engine/sequence_rows.h"
@@ -20,8 +21,7 @@ constexpr size_t kMostLevels = 4;
 /// The hours' limits as few levels, each hour at the highest that does not exceed it.
 std::vector<double> levels_of(const std::vector<double>& limits) {
   std::vector<double> distinct = limits;
-  std::ranges::sort(distinct);
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  base::sort_unique(distinct);
   const size_t count = std::min(kMostLevels, distinct.size());
   std::vector<double> levels;
   for (size_t i = 0; i < count; ++i) levels.push_back(distinct[i * distinct.size() / count]);

@@ -14,6 +14,7 @@
 #include "analysis/trace/steps.h"
 #include "analysis/work/collective_kind.h"
 #include "analysis/work/kernel_class.h"
+#include "base/collection.h"
 #include "compare/measured.h"
 #include "engine/simulate.h"
 
@@ -64,8 +65,8 @@ void add_whole_trace(const run::RankTrace& trace, double share, run::Performance
   const analysis::RankBreakdown whole = analysis::break_down(trace);
   Measured kernels;
   add_kernels(trace, 1, kernels);
-  double communication = 0;
-  for (const auto& [part, it] : kernels.collectives) communication += it.seconds;
+  const double communication =
+      base::sum(kernels.collectives, [](const auto& it) { return it.second.seconds; });
   const auto exposed = [&](const char* part) {
     const auto it = kernels.collectives.find(part);
     const double all = static_cast<double>(whole.exposed_communication_ns) * kSecond;

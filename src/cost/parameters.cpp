@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/collection.h"
 #include "cost/given_collectives.h"
 #include "cost/lossy_tcp.h"
 #include "spec/job/matrix_peak.h"
@@ -247,8 +248,7 @@ void add_distance(const base::ParameterSet& fabric, FabricParameters& p) {
 /// and none louder.
 double network_memory_fraction(const spec::Node& node, const DomainParameters& domain,
                                const FabricParameters& fabric) {
-  double nics = 0;
-  for (const spec::Nic& nic : node.nics) nics += nic.bytes_per_s;
+  const double nics = base::sum(node.nics, &spec::Nic::bytes_per_s);
   if (node.gpus <= 1 || domain.ring_bytes_per_s <= 0) return 1;
   return std::min(nics * fabric.line_efficiency / domain.ring_bytes_per_s, 1.0) / node.gpus;
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "import/file_reader.h"
@@ -115,9 +116,7 @@ int64_t first_event(const run::RankTrace& trace) {
   return first;
 }
 int64_t last_event(const run::RankTrace& trace) {
-  int64_t last = std::numeric_limits<int64_t>::min();
-  for (const run::GpuEvent& event : trace.events) last = std::max(last, event.end_ns());
-  return last;
+  return base::largest(trace.events, std::numeric_limits<int64_t>::min(), &run::GpuEvent::end_ns);
 }
 
 /// Of ranks in order those that one file alone holds, or the newest of several cycles of a profiler
@@ -152,9 +151,7 @@ void keep_newest(std::vector<run::RankTrace>& ranks, std::vector<run::Dropped>& 
 }
 
 int64_t newest_call(const run::FlightDump& dump) {
-  int64_t newest = 0;
-  for (const run::FlightCall& call : dump.calls) newest = std::max(newest, call.created_ns);
-  return newest;
+  return base::largest(dump.calls, int64_t{0}, &run::FlightCall::created_ns);
 }
 
 /// In order of rank, of each the newest: a job that was started again writes over none.

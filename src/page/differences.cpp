@@ -54,8 +54,7 @@ std::vector<Difference> differences(const std::vector<std::string>& job_jsons) {
 }
 
 void write_differences(base::JsonWriter& json, const std::vector<NamedRun>& runs) {
-  std::vector<std::string> jobs;
-  for (const NamedRun& run : runs) jobs.push_back(run.run.job_json);
+  const auto jobs = base::mapped(runs, [](const NamedRun& run) { return run.run.job_json; });
   json.rows("differences", differences(jobs), [&](const Difference& difference) {
     json.member("name", difference.name);
     json.list("values", difference.values);

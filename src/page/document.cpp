@@ -35,8 +35,7 @@ Result<void> check_ranks(const std::vector<RunView>& views, const DocumentOption
       const std::vector<int64_t> ranks = ranks_with_timeline(view);
       known.insert(known.end(), ranks.begin(), ranks.end());
     }
-    std::ranges::sort(known);
-    known.erase(std::unique(known.begin(), known.end()), known.end());
+    base::sort_unique(known);
     if (std::ranges::binary_search(known, rank)) continue;
     if (known.empty())
       return input_error("--ranks: {} has no timeline of any rank", views.front().named->name);

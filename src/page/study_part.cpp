@@ -21,11 +21,6 @@ std::string_view to_word(run::FigureKind kind) {
   return kWords.at(static_cast<size_t>(kind));
 }
 
-std::string_view to_word(run::Agreement agreement) {
-  constexpr std::array<std::string_view, 3> kWords = {"yes", "in part", "no"};
-  return kWords.at(static_cast<size_t>(agreement));
-}
-
 /// Empty: the text is no JSON object.
 std::string without_long_arrays(const std::string& summary_json) {
   Json summary = Json::parse(summary_json, nullptr, /*allow_exceptions=*/false);

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "page/run_part.h"
 #include "report/measured/telemetry_json.h"
 #include "report/measured/trace_json.h"
@@ -23,13 +21,6 @@ void write_recorded_links(JsonWriter& json, const RunView& view, double steps) {
   });
 }
 
-double marked_steps(const analysis::TraceSummary& summary) {
-  double steps = 0;
-  for (const analysis::RankSummary& rank : summary.ranks)
-    steps = std::max(steps, static_cast<double>(rank.steps.count));
-  return steps;
-}
-
 void write_texts(JsonWriter& json, const RunView& view) {
   const run::Run& run = view.run();
   if (!run.facts.empty()) json.object("facts", run.facts);
@@ -43,7 +34,7 @@ void write_recorded(JsonWriter& json, const RunView& view) {
   json.member("schema_version", run::kSchemaVersion).member("source", run.source);
   if (told.summary.performance) report::write_trace_performance(json, *told.summary.performance);
   report::write_power_summary(json, told.power);
-  write_recorded_links(json, view, marked_steps(told.summary));
+  write_recorded_links(json, view, analysis::marked_steps(told.summary));
   json.known("limiter", run.limiter);
   if (!run.job_json.empty()) json.key("job").raw(run.job_json);
   write_texts(json, view);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
+
 namespace ergometer::page {
 namespace {
 
@@ -14,8 +16,8 @@ bool earlier(const run::Sample& sample, int64_t time_ns) { return sample.time_ns
 }  // namespace
 
 TimeGrid::TimeGrid(std::span<const Samples* const> lines, size_t most) {
-  size_t longest = 0;
-  for (const Samples* line : lines) longest = std::max(longest, line->size());
+  const size_t longest =
+      base::largest(lines, size_t{0}, [](const Samples* line) { return line->size(); });
   if (longest == 0) return;
   int64_t to_ns = INT64_MIN;
   from_ns_ = INT64_MAX;
@@ -32,8 +34,7 @@ TimeGrid::TimeGrid(std::span<const Samples* const> lines, size_t most) {
     for (const Samples* line : lines) {
       if (!common()) break;
       for (const run::Sample& sample : *line) times_ns_.push_back(sample.time_ns);
-      std::ranges::sort(times_ns_);
-      times_ns_.erase(std::unique(times_ns_.begin(), times_ns_.end()), times_ns_.end());
+      base::sort_unique(times_ns_);
     }
     if (common()) return;
   }

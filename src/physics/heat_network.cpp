@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/exponential.h"
 
 namespace ergometer::physics {
@@ -79,8 +80,7 @@ std::vector<Lane> lanes_of(const spec::Node& node) {
   ERGOMETER_CHECK(static_cast<int>(node.slots.size()) == node.gpus, "a slot for every GPU");
   const std::vector<int> joined = joined_lanes(node);
   std::vector<int> numbers = joined;
-  std::ranges::sort(numbers);
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  base::sort_unique(numbers);
   std::vector<Lane> lanes;
   for (const int number : numbers) {
     std::vector<int> gpus;

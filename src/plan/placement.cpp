@@ -254,8 +254,7 @@ class Groups {
       const size_t group = group_of(site_.rank(gpu));
       if (groups_[group].domains > 1) owners_.push_back(group);
     }
-    std::ranges::sort(owners_);
-    owners_.erase(std::unique(owners_.begin(), owners_.end()), owners_.end());
+    base::sort_unique(owners_);
     const double share = nic.bytes_per_s / static_cast<double>(std::max<size_t>(owners_.size(), 1));
     for (const size_t group : owners_) groups_[group].in_domain_bytes_per_s += share;
   }

@@ -67,6 +67,15 @@ StudyCell cell(const StudyPoint& point, const StudyColumn& column) {
   return {};
 }
 
+std::string_view to_word(Agreement agreement) {
+  switch (agreement) {
+    case Agreement::kYes: return "yes";
+    case Agreement::kInPart: return "in part";
+    case Agreement::kNo: return "no";
+  }
+  return "";
+}
+
 std::string_view to_word(PointStatus status) {
   switch (status) {
     case PointStatus::kOk: return "ok";

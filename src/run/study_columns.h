@@ -32,5 +32,7 @@ StudyCell cell(const StudyPoint& point, const StudyColumn& column);
 
 /// "ok", "does-not-fit", "refused".
 std::string_view to_word(PointStatus status);
+/// "yes", "in part", "no".
+std::string_view to_word(Agreement agreement);
 
 }  // namespace ergometer::run

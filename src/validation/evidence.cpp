@@ -1,33 +1,35 @@
 #include "validation/evidence.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <string>
 
+#include "base/collection.h"
 #include "validation/score.h"
 
 namespace ergometer::validation {
 
+void EvidenceCount::add(const engine::EvidenceKey& kind, const std::string& group, int64_t gpus) {
+  Seen& seen = kinds_[kind];
+  seen.groups.insert(group);
+  ++seen.rows;
+  seen.most_gpus = std::max(seen.most_gpus, gpus);
+}
+
+std::vector<engine::Evidence> EvidenceCount::rows() const {
+  return base::mapped(kinds_, [](const auto& it) -> engine::Evidence {
+    const auto& [kind, seen] = it;
+    return {kind, static_cast<int64_t>(seen.groups.size()), seen.rows, seen.most_gpus};
+  });
+}
+
 std::vector<engine::Evidence> evidence(const std::vector<MeasuredRun>& runs,
                                        const std::vector<Prediction>& predictions) {
-  struct Seen {
-    std::set<std::string> groups;
-    int64_t rows = 0, most_gpus = 0;
-  };
-  std::map<engine::EvidenceKey, Seen> kinds;
+  EvidenceCount kinds;
   for (size_t i = 0; i < runs.size(); ++i) {
     const Prediction& p = predictions[i];
     if (!p.skipped_reason.empty() || !p.measured.step_time_s) continue;
-    Seen& seen = kinds[p.kind];
-    seen.groups.insert(group_of(runs[i]));
-    ++seen.rows;
-    seen.most_gpus = std::max(seen.most_gpus, p.gpus);
+    kinds.add(p.kind, group_of(runs[i]), p.gpus);
   }
-  std::vector<engine::Evidence> out;
-  for (const auto& [key, seen] : kinds)
-    out.push_back({key, static_cast<int64_t>(seen.groups.size()), seen.rows, seen.most_gpus});
-  return out;
+  return kinds.rows();
 }
 
 }  // namespace ergometer::validation

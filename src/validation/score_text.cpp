@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "base/wrap.h"
 #include "run/fit_words.h"
@@ -32,9 +33,7 @@ std::string row_line(const ScoredRow& row, size_t width, size_t columns) {
 }
 
 size_t id_width(const Score& score) {
-  size_t width = 3;
-  for (const ScoredRow& row : score.rows) width = std::max(width, row.id.size());
-  return width;
+  return base::largest(score.rows, size_t{3}, [](const ScoredRow& row) { return row.id.size(); });
 }
 
 std::string head(size_t width) {
@@ -77,8 +76,8 @@ std::string statistics_line(const std::string& name, size_t width, const ErrorSt
 
 std::string table_text(const ScoreTable& table) {
   const std::string title = "by " + table.dimension;
-  size_t width = title.size();
-  for (const ScoreLine& line : table.lines) width = std::max(width, line.value.size());
+  const size_t width = base::largest(table.lines, title.size(),
+                                     [](const ScoreLine& line) { return line.value.size(); });
   std::string out =
       "\n" + std::string(run::label_of(table.quantity)) + "\n" + statistics_head(title, width);
   for (const ScoreLine& line : table.lines) out += statistics_line(line.value, width, line.errors);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/collection.h"
 #include "validation/score.h"
 
 namespace ergometer::validation {
@@ -102,10 +103,8 @@ Series make_series(const Layouts& found, const std::vector<Prediction>& predicti
   for (const auto& [cells, layout] : found) {
     SeriesLayout next = layout;
     next.words = words[cells];
-    std::vector<double> times;
-    for (const size_t run : next.runs) times.push_back(*predictions[run].measured.step_time_s);
-    std::ranges::sort(times);
-    next.measured_s = times[times.size() / 2];
+    next.measured_s = base::upper_median(base::mapped(
+        next.runs, [&](size_t run) { return *predictions[run].measured.step_time_s; }));
     next.predicted_s = predictions[next.runs.front()].performance.step_time_s;
     next.fits = predictions[next.runs.front()].memory.fits;
     series.layouts.push_back(std::move(next));

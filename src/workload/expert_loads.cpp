@@ -68,6 +68,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "base/random.h"
 
@@ -329,9 +330,7 @@ std::vector<size_t> order_by_copies(const Placed& placed, size_t experts, size_t
     return sum;
   };
   const auto copied = [&](size_t rank) {
-    double sum = 0;
-    for (const HeldExpert& one : placed.held[rank]) sum += one.summed();
-    return sum;
+    return base::sum(placed.held[rank], &HeldExpert::summed);
   };
   while (!left.empty()) {
     const bool begins = order.size() % together == 0;
@@ -363,8 +362,8 @@ Placed place_near(const std::vector<HeldExpert>& experts, const std::vector<doub
   const size_t ranks = before.size();
   const bool copied = std::ranges::any_of(experts, [](auto& one) { return one.copies > 1; });
   if (!copied || together <= 1 || together >= ranks || ranks % together != 0) return placed;
-  size_t count = 0;
-  for (const HeldExpert& one : experts) count = std::max(count, one.expert + 1);
+  const size_t count =
+      base::largest(experts, size_t{0}, [](const HeldExpert& one) { return one.expert + 1; });
   Placed ordered;
   for (const size_t rank : order_by_copies(placed, count, together)) {
     ordered.loads.push_back(placed.loads[rank]);

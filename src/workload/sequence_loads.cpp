@@ -62,9 +62,7 @@ double pairs_of(const MicroBatch& batch, int64_t window) {
 }
 
 double most_tokens(const Batches& batches) {
-  double most = 0;
-  for (const MicroBatch& batch : batches) most = std::max(most, static_cast<double>(batch.tokens));
-  return most;
+  return base::largest(batches, 0.0, &MicroBatch::tokens);
 }
 
 double total(const Batches& batches, auto value) {
@@ -78,16 +76,14 @@ void set_sizes(const spec::Job& job, const Batches& batches, SequenceLoads& load
   const double count = static_cast<double>(batches.size());
   const double tokens = total(batches, [](const MicroBatch& it) { return it.tokens; });
   const double pairs = total(batches, [](const MicroBatch& it) { return it.pairs(); });
-  double most_pairs = 0;
-  for (const MicroBatch& batch : batches) most_pairs = std::max(most_pairs, batch.pairs());
+  const double most_pairs = base::largest(batches, 0.0, &MicroBatch::pairs);
   loads.base = size_of(job, tokens / count, 2 * pairs / tokens);
   const double full_tokens = std::max(most_tokens(batches), kLeastMore * tokens / count);
   const double length = 2 * most_pairs / (is_packed(job) ? tokens / count : full_tokens);
   loads.most = size_of(job, full_tokens,
                        std::max(length, kLeastMore * static_cast<double>(loads.base.length)));
   if (job.model.vision == nullptr) return;
-  int64_t most_tiles = 0;
-  for (const MicroBatch& batch : batches) most_tiles = std::max(most_tiles, batch.tiles);
+  const int64_t most_tiles = base::largest(batches, int64_t{0}, &MicroBatch::tiles);
   const double tiles = total(batches, [](const MicroBatch& it) { return it.tiles; }) / count;
   loads.base.tiles = std::max<int64_t>(1, std::llround(tiles));
   loads.most.tiles =

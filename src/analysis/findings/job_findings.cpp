@@ -355,9 +355,7 @@ void set_watts(const std::vector<RankEnergy>& ranks, Finding& f) {
 /// Of one step, in seconds and in what all GPUs draw meanwhile: not their mean power, of which a
 /// GPU that waits draws little.
 void price_steps(const TraceSummary& summary, std::vector<Finding>& findings) {
-  double steps = 0;
-  for (const RankSummary& rank : summary.ranks)
-    steps = std::max(steps, static_cast<double>(rank.steps.count));
+  const double steps = marked_steps(summary);
   if (steps == 0 || !summary.performance) return;
   const double gpus = static_cast<double>(summary.ranks.size());
   for (Finding& f : findings) {
@@ -398,9 +396,7 @@ void add_job_findings(const JobReport& report, const TelemetryReport& power,
   std::vector<Finding>& findings = summary.findings;
   const double span_s = mean_span_s(summary);
   const size_t ranks = std::max<size_t>(summary.ranks.size(), 1);
-  double steps = 0;
-  for (const RankSummary& rank : summary.ranks)
-    steps = std::max(steps, static_cast<double>(rank.steps.count));
+  const double steps = marked_steps(summary);
   std::vector<Finding> more;
   if (add_waiting(report, span_s, ranks, more))
     std::erase_if(findings, [](const Finding& f) { return f.name == "late_arrival"; });

@@ -406,8 +406,8 @@ std::string of_this_job(std::string check, const run::Run& run) {
 std::vector<Finding> run_findings(const run::Run& run) {
   const Drawn drawn(run);
   const JobSettings job(run);
-  std::vector<Finding> findings;
-  for (const Cause& cause : kCauses) findings.push_back(part_of_breakdown(run, job, drawn, cause));
+  std::vector<Finding> findings = base::mapped(
+      kCauses, [&](const Cause& cause) { return part_of_breakdown(run, job, drawn, cause); });
   findings.push_back(pipeline_bubble(run, drawn));
   findings.push_back(late_launch(run, drawn));
   findings.push_back(recomputation(run, drawn));

@@ -136,4 +136,8 @@ run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> 
   return run;
 }
 
+double marked_steps(const TraceSummary& summary) {
+  return base::largest(summary.ranks, 0.0, [](const RankSummary& it) { return it.steps.count; });
+}
+
 }  // namespace ergometer::analysis

@@ -82,6 +82,9 @@ struct Beside {
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {},
                        size_t threads = 1);
 
+/// Of training steps, the most that a rank marks.
+double marked_steps(const TraceSummary& summary);
+
 /// Findings of a summary without them.
 std::vector<Finding> find(const TraceSummary& summary);
 /// The part of them about phases, operators and energy.

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "analysis/flight/flight_parts.h"
-#include "analysis/math/median.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -50,8 +50,7 @@ std::vector<FlightTimes> flight_times(const std::vector<FlightGroupCalls>& group
         row.group = title;
         count(row, call);
       }
-  std::vector<FlightTimes> all;
-  for (auto& [key, row] : rows) all.push_back(std::move(row));
+  std::vector<FlightTimes> all = base::values_of(std::move(rows));
   std::ranges::stable_sort(all, std::ranges::greater{}, [](const FlightTimes& row) {
     return row.mean_s * static_cast<double>(row.timed);
   });
@@ -79,7 +78,7 @@ std::vector<FlightArrivals> flight_arrivals(const std::vector<FlightGroupCalls>&
     all.push_back({.rank = rank,
                    .collectives = static_cast<int64_t>(late.size()),
                    .last = last[rank],
-                   .median_ns = static_cast<int64_t>(median(late)),
+                   .median_ns = static_cast<int64_t>(base::upper_median(late)),
                    .latest_ns = static_cast<int64_t>(std::ranges::max(late))});
   std::ranges::stable_sort(all, std::ranges::greater{}, &FlightArrivals::median_ns);
   return all;

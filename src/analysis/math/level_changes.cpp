@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/math/median.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -15,7 +15,7 @@ double difference_spread(std::span<const double> values, size_t lag) {
   std::vector<double> differences;
   for (size_t i = lag; i < values.size(); ++i)
     differences.push_back(std::abs(values[i] - values[i - lag]));
-  return 1.4826 * median(std::move(differences));
+  return 1.4826 * base::upper_median(std::move(differences));
 }
 
 /// (1 + r) / (1 - r): by how much means of values that hang together scatter more. For a first
@@ -34,8 +34,9 @@ std::vector<double> without_spikes(std::span<const double> values, double noise)
   std::vector<double> calm(values.begin(), values.end());
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t from = i < kReach ? 0 : i - kReach, to = std::min(values.size(), i + kReach + 1);
-    const double middle = median({values.begin() + static_cast<std::ptrdiff_t>(from),
-                                  values.begin() + static_cast<std::ptrdiff_t>(to)});
+    const double middle =
+        base::upper_median<double>({values.begin() + static_cast<std::ptrdiff_t>(from),
+                                    values.begin() + static_cast<std::ptrdiff_t>(to)});
     calm[i] = std::clamp(values[i], middle - kFar * noise, middle + kFar * noise);
   }
   return calm;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -47,9 +48,7 @@ Coalition chosen(uint64_t index, const std::vector<Coalition>& masks, size_t ski
 }
 
 std::vector<Coalition> masks_of(const Unions& unions) {
-  std::vector<Coalition> masks;
-  for (const std::vector<int>& members : unions.members) masks.push_back(all_of(members));
-  return masks;
+  return base::mapped(unions.members, all_of);
 }
 
 /// What one player of union `own` may find changed before it: outer unions and inner players.
@@ -104,8 +103,7 @@ std::vector<Coalition> coalitions(const Unions& unions) {
       for (uint64_t index = 0; index < inner; ++index)
         all.push_back(chosen(outer, masks, own) | chosen(index, unions.members[own], -1));
   }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  base::sort_unique(all);
   return all;
 }
 

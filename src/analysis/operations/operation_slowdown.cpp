@@ -22,15 +22,6 @@ using run::OperationTimeline;
 /// Seconds below which nothing is a share of anything: times come in parts of a microsecond.
 constexpr double kShortestStep = 1e-12;
 
-/// Of an even number the mean of the two in the middle.
-double middle(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  if (values.size() % 2 == 1) return *half;
-  return (*half + *std::max_element(values.begin(), half)) / 2;
-}
-
 double mean(const std::vector<double>& values) {
   const double sum = base::sum(values);
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
@@ -90,8 +81,7 @@ void WhatIfs::number_workers() {
     const Worker worker{o.stage, o.replica};
     if (workers_.empty() || workers_.back() != worker) workers_.push_back(worker);
   }
-  std::ranges::sort(workers_);
-  workers_.erase(std::unique(workers_.begin(), workers_.end()), workers_.end());
+  base::sort_unique(workers_);
   class_of_.reserve(timeline_.operations.size());
   uint32_t number = 0;
   for (const Operation& o : timeline_.operations) {
@@ -109,7 +99,8 @@ void WhatIfs::find_ideals() {
       all[timeline_.operations[graph.operations[at]].kind].push_back(graph.own_us[at]);
   ideal_us_.resize(all.size());
   base::parallel_for(all.size(), threads_, [&](size_t kind) {
-    ideal_us_[kind] = is_transfer(timeline_.kinds[kind].role) ? middle(all[kind]) : mean(all[kind]);
+    ideal_us_[kind] =
+        is_transfer(timeline_.kinds[kind].role) ? base::middle_median(all[kind]) : mean(all[kind]);
   });
 }
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 
-#include "analysis/math/median.h"
 #include "base/collection.h"
 
 namespace ergometer::analysis {
@@ -68,9 +67,9 @@ Line median_line(const std::vector<ClockDifference>& points) {
         slopes.push_back((points[j].offset_ns - points[i].offset_ns) /
                          (x(points[j]) - x(points[i])));
   Line line;
-  if (!slopes.empty()) line.slope = median(slopes);
+  if (!slopes.empty()) line.slope = base::upper_median(slopes);
   for (const ClockDifference& d : points) heights.push_back(d.offset_ns - line.slope * x(d));
-  line.height = median(heights);
+  line.height = base::upper_median(heights);
   return line;
 }
 
@@ -84,7 +83,7 @@ void leave_out_strangers(std::vector<ClockDifference>& points) {
   const std::vector<double> distances = base::mapped(points, [&](const ClockDifference& d) {
     return std::abs(d.offset_ns - line.height - line.slope * static_cast<double>(d.own_ns - first));
   });
-  const double typical = median(distances);
+  const double typical = base::upper_median(distances);
   size_t i = 0;
   std::erase_if(points, [&](const ClockDifference& d) {
     return distances[i++] > kFar * (typical + d.bound_ns);

@@ -65,8 +65,7 @@ void add_meeting(GroupRow& row, const std::vector<run::RankTrace>& ranks,
 
 template <class Key>
 std::vector<GroupRow> sorted(Rows<Key>& table) {
-  std::vector<GroupRow> rows;
-  for (auto& [key, row] : table.rows) rows.push_back(std::move(row));
+  std::vector<GroupRow> rows = base::values_of(std::move(table.rows));
   std::ranges::stable_sort(
       rows, [](const auto& a, const auto& b) { return a.exposed_ns > b.exposed_ns; });
   return rows;

@@ -5,6 +5,7 @@
 
 #include "analysis/ranks/collectives.h"
 #include "analysis/work/collective_kind.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -50,8 +51,8 @@ std::string infer(const GroupFacts& facts, int64_t world) {
 }  // namespace
 
 GroupLabels label_groups(const std::vector<run::RankTrace>& ranks) {
-  int64_t world = static_cast<int64_t>(ranks.size());
-  for (const run::RankTrace& trace : ranks) world = std::max(world, trace.world_size);
+  const int64_t world =
+      base::largest(ranks, static_cast<int64_t>(ranks.size()), &run::RankTrace::world_size);
   const std::map<GroupKey, GroupFacts> groups = gather(ranks);
   const bool any_stated = std::ranges::any_of(groups, [](const auto& group) {
     return !is_default(group.first) && !parallelism_of(group.first.second).empty();

@@ -142,8 +142,8 @@ std::vector<PipelineStep> take_steps(std::vector<PipelineRank>& ranks) {
   std::set<int64_t> numbers;
   for (const PipelineRank& rank : ranks)
     for (const auto& [number, step] : rank.steps) numbers.insert(number);
-  std::vector<PipelineStep> steps;
-  for (const int64_t number : numbers) steps.push_back(take_step(ranks, number));
+  std::vector<PipelineStep> steps =
+      base::mapped(numbers, [&](int64_t number) { return take_step(ranks, number); });
   leave_out_long(steps);
   return steps;
 }
@@ -318,8 +318,7 @@ Shape shape_of(const std::vector<PipelineRank>& ranks, const std::vector<Pipelin
 
 int64_t stage_count(std::span<const run::RankTrace> traces,
                     const std::vector<PipelineRank>& ranks) {
-  int64_t stages = 0;
-  for (const run::RankTrace& trace : traces) stages = std::max(stages, trace.stages);
+  int64_t stages = base::largest(traces, int64_t{0}, &run::RankTrace::stages);
   for (const PipelineRank& rank : ranks) stages = std::max(stages, rank.stage + 1);
   return stages;
 }

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/math/median.h"
 #include "analysis/ranks/collectives.h"
 #include "analysis/work/collective_kind.h"
 #include "analysis/work/kernel_class.h"
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -261,7 +261,7 @@ double forward_share(const std::vector<StagePhases>& stages, int64_t micro_batch
             .push_back(static_cast<double>(phase.end_ns() - phase.start_ns()));
     }
   }
-  const double f = median(forward), b = median(backward);
+  const double f = base::upper_median(forward), b = base::upper_median(backward);
   return f > 0 && b > 0 ? f / (f + b) : 1.0 / 3;  // a backward is two matrix products to one
 }
 

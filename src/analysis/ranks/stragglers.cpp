@@ -273,8 +273,8 @@ int64_t end_spread(const std::vector<run::RankTrace>& ranks, const ClockTable& c
 void mark_skewed(const std::vector<run::RankTrace>& ranks, const ClockTable& clocks,
                  std::vector<Met>& met) {
   constexpr int64_t kTogether = 5'000;  // ns, assumed: kernels of ranks that waited for no one
-  std::vector<int64_t> spreads;
-  for (const Met& one : met) spreads.push_back(end_spread(ranks, clocks, *one.one));
+  std::vector<int64_t> spreads =
+      base::mapped(met, [&](const Met& it) { return end_spread(ranks, clocks, *it.one); });
   const int64_t apart = std::max(kTogether, 2 * base::upper_median(std::move(spreads)));
   for (Met& one : met) one.skewed = one.meeting.last_ns - one.meeting.first_ns > apart;
 }

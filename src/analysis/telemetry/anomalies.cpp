@@ -55,9 +55,7 @@ struct StepTime {
 };
 
 std::vector<double> seconds_of(const std::vector<StepTime>& steps) {
-  std::vector<double> seconds;
-  for (const StepTime& step : steps) seconds.push_back(step.seconds);
-  return seconds;
+  return base::mapped(steps, &StepTime::seconds);
 }
 
 /// Median over ranks, step by step.
@@ -140,8 +138,7 @@ std::vector<StepTime> step_seconds(const run::RankTrace& trace) {
 }
 
 void look_at_steps(const std::vector<run::RankTrace>& ranks, Anomalies& found) {
-  std::vector<std::vector<StepTime>> all;
-  for (const run::RankTrace& trace : ranks) all.push_back(step_seconds(trace));
+  const std::vector<std::vector<StepTime>> all = base::mapped(ranks, step_seconds);
   const std::vector<StepTime> job = job_steps(all);
   if (job.size() < kFewestSteps) return;
   add_shifts(job, -1, found);
@@ -272,8 +269,8 @@ double mean(std::span<const double> values) {
 void look_for_outliers(const Peers& peers, const Watched& watched, const GpuNames& names,
                        Anomalies& found) {
   constexpr double kFar = 3.5;  // Iglewicz and Hoaglin's limit for robust z
-  std::vector<double> means;
-  for (const Binned& one : peers.series) means.push_back(mean(one.values));
+  const std::vector<double> means =
+      base::mapped(peers.series, [](const Binned& one) { return base::mean(one.values); });
   const double middle = middle_median(means), deviation = robust_deviation(means);
   const double far = std::max(kFar * deviation, worth(watched, middle));
   for (size_t i = 0; i < means.size(); ++i)

@@ -4,7 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/math/median.h"
 #include "base/collection.h"
 
 namespace ergometer::analysis {
@@ -43,9 +42,9 @@ void add_sizes(const run::DeviceLog& log, std::vector<CollectiveSize>& rows) {
     row.timings = static_cast<int64_t>(times.seconds.size());
     row.lowest_s = *std::ranges::min_element(times.seconds);
     row.highest_s = *std::ranges::max_element(times.seconds);
-    row.median_s = median(std::move(times.seconds));
-    row.algorithm_gb_per_s = median(std::move(times.algorithm));
-    row.bus_gb_per_s = median(std::move(times.bus));
+    row.median_s = base::upper_median(std::move(times.seconds));
+    row.algorithm_gb_per_s = base::upper_median(std::move(times.algorithm));
+    row.bus_gb_per_s = base::upper_median(std::move(times.bus));
   }
 }
 

@@ -269,8 +269,7 @@ void report_power(const run::Device& device, DeviceReport& report) {
 /// Windows that follow each other, in order of time: of an epoch and the steps within it the epoch.
 /// What lies half in another is in it; clocks let neighbours overlap a little.
 std::vector<const run::EnergyWindow*> outer_windows(const run::Device& device) {
-  std::vector<const run::EnergyWindow*> windows;
-  for (const run::EnergyWindow& window : device.windows) windows.push_back(&window);
+  std::vector<const run::EnergyWindow*> windows = base::pointers_to(device.windows);
   std::ranges::stable_sort(windows, [](const auto* a, const auto* b) {
     return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->duration_ns > b->duration_ns;
   });

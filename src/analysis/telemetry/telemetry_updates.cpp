@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/math/median.h"
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/time_gaps.h"
 #include "base/collection.h"
@@ -17,7 +16,7 @@ constexpr double kSecondsPerNs = 1e-9;
 /// update that changed nothing.
 double typical(const std::vector<double>& intervals) {
   constexpr double kNear = 0.3;
-  const double middle = median(intervals);
+  const double middle = base::upper_median(intervals);
   double sum = 0;
   int64_t count = 0;
   for (const double interval : intervals) {
@@ -41,7 +40,7 @@ void find_period(std::span<const run::Sample> samples, SensorUpdates& updates) {
           seconds(samples[i].time_ns - samples[static_cast<size_t>(last_change)].time_ns));
     last_change = static_cast<int64_t>(i);
   }
-  updates.reading_interval_s = median(gaps);
+  updates.reading_interval_s = base::upper_median(gaps);
   constexpr size_t kFewest = 3;
   if (intervals.size() >= kFewest) updates.period_s = typical(intervals);
 }

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analysis/math/median.h"
 #include "analysis/math/sum.h"
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -42,7 +42,7 @@ int64_t longest_distance_ns(std::span<const run::Sample> samples) {
   for (size_t i = 1; i < samples.size(); ++i)
     if (samples[i].time_ns > samples[i - 1].time_ns)
       distances.push_back(seconds(samples[i].time_ns - samples[i - 1].time_ns));
-  const double limit_s = std::max(kLeastS, kMedians * median(std::move(distances)));
+  const double limit_s = std::max(kLeastS, kMedians * base::upper_median(std::move(distances)));
   constexpr double kMostS = 9e9;
   return static_cast<int64_t>(std::min(limit_s, kMostS) * static_cast<double>(kSecondNs));
 }
@@ -82,9 +82,7 @@ double recorded_s(TimeSpan whole, std::span<const TimeSpan> gaps) {
 }
 
 double length_s(std::span<const TimeSpan> spans) {
-  double sum = 0;
-  for (const TimeSpan& span : spans) sum += seconds(length_ns(span));
-  return sum;
+  return base::sum(spans, [](const TimeSpan& span) { return seconds(length_ns(span)); });
 }
 
 std::string told(std::span<const TimeSpan> spans) {

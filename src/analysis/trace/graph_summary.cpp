@@ -212,9 +212,7 @@ std::vector<GraphKindRow> kind_rows(const run::WorkGraph& graph, const IdIndex& 
     add_known(row.operations, node.operations);
     if (!is_caller[i]) add_known(row.tensor_bytes, node.tensor_bytes);
   }
-  std::vector<GraphKindRow> sorted;
-  for (auto& [key, row] : rows) sorted.push_back(row);
-  return sorted;
+  return base::values_of(std::move(rows));
 }
 
 std::vector<GraphCollectiveRow> collective_rows(const run::WorkGraph& graph) {

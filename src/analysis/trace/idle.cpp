@@ -6,6 +6,7 @@
 
 #include "analysis/math/intervals.h"
 #include "analysis/trace/cpu_activity.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -66,8 +67,7 @@ bool waits_for_gpu(const run::RankTrace& trace, const run::Launch& wait) {
 }
 
 IdleCauses idle_causes(const run::RankTrace& trace) {
-  std::vector<const run::GpuEvent*> events;
-  for (const run::GpuEvent& event : trace.events) events.push_back(&event);
+  std::vector<const run::GpuEvent*> events = base::pointers_to(trace.events);
   const auto earlier = [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; };
   if (!std::ranges::is_sorted(events, earlier)) std::ranges::stable_sort(events, earlier);
   const Waits waits(trace);

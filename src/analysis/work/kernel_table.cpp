@@ -6,6 +6,7 @@
 
 #include "analysis/math/sum.h"
 #include "analysis/work/kernel_class.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -34,8 +35,7 @@ std::vector<KernelRow> rows_of(const run::RankTrace& trace) {
 
 template <class Rows>
 std::vector<KernelRow> sorted(Rows&& by_key) {
-  std::vector<KernelRow> table;
-  for (auto& [key, row] : by_key) table.push_back(std::move(row));
+  std::vector<KernelRow> table = base::values_of(std::move(by_key));
   std::ranges::sort(table, [](const KernelRow& a, const KernelRow& b) {
     return std::tie(b.total_ns, a.name, a.kind) < std::tie(a.total_ns, b.name, b.kind);
   });

@@ -45,13 +45,6 @@ Residual noise_of(const BoardReading& read) {
           std::hypot(kClockNoise, read.clock_error)};
 }
 
-double lower_median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + (std::ssize(values) - 1) / 2;
-  std::ranges::nth_element(values, at);
-  return *at;
-}
-
 class BoardFit {
  public:
   BoardFit(const BoardReadings& readings, const spec::Job& job, double inlet_c,
@@ -197,7 +190,7 @@ class BoardFit {
       for (size_t i = 0; i < all.size(); ++i)
         if (k == 0 ? boards_[i].read.power_w > 0 : boards_[i].read.clock_mhz > 0)
           values.push_back(all[i][k]);
-      common[k] = lower_median(values);
+      common[k] = base::lower_median(values);
     }
     return common;
   }

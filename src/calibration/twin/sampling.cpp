@@ -41,15 +41,6 @@ std::pair<int64_t, int64_t> span_of(const run::DeviceLog& log) {
   return span;
 }
 
-/// Of an even number the lower one; 0 of none.
-template <typename T>
-T lower_middle(std::vector<T> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + (std::ssize(values) - 1) / 2;
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 const run::Series* heat_of(const run::Device& device) {
   if (device.kind != run::DeviceKind::kGpu) return nullptr;
   return device.find(run::temperature_metric(device));
@@ -68,7 +59,7 @@ size_t usual_readings(const run::DeviceLog& log) {
   std::vector<size_t> counts;
   for (const run::Device& device : log.devices)
     if (const run::Series* heat = heat_of(device)) counts.push_back(heat->samples.size());
-  return lower_middle(std::move(counts));
+  return base::lower_median(std::move(counts));
 }
 
 /// From the mean of the first `part` readings to that of the last, as far as it is more than half a
@@ -109,7 +100,7 @@ double unsettled_k(const run::DeviceLog& log) {
     const double halves = rise_between(all, all.size() / 2);
     rises.push_back(ends * halves <= 0 ? 0 : std::min(std::abs(ends), std::abs(halves)));
   }
-  return lower_middle(std::move(rises));
+  return base::lower_median(std::move(rises));
 }
 
 run::DeviceLog at_work(const run::DeviceLog& log) {
@@ -127,9 +118,9 @@ run::DeviceLog at_work(const run::DeviceLog& log) {
   }
   if (starts.empty()) return log;
   auto [from, to] = span_of(log);
-  if (const int64_t start = lower_middle(std::move(starts)); start - from >= kShortestRest)
+  if (const int64_t start = base::lower_median(std::move(starts)); start - from >= kShortestRest)
     from = start;
-  if (const int64_t end = lower_middle(std::move(ends)); to - end >= kShortestRest) to = end;
+  if (const int64_t end = base::lower_median(std::move(ends)); to - end >= kShortestRest) to = end;
   return run::readings_within(log, from, to);
 }
 

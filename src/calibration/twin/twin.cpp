@@ -91,9 +91,7 @@ class Objective {
 
   std::vector<double> residuals(std::span<const double> x) const {
     const auto predicted = predict(with_factors(job_, x), rests());
-    std::vector<double> result;
-    for (const Row& row : rows_) result.push_back(residual(row, predicted));
-    return result;
+    return base::mapped(rows_, [&](const Row& row) { return residual(row, predicted); });
   }
   Linearised linearise(std::span<const double> x) const {
     Linearised result{{x.begin(), x.end()}, residuals(x), {}};

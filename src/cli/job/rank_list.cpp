@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::cli {
@@ -31,8 +32,7 @@ Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const std::str
                          flag, part, ranks - 1);
     for (int64_t rank = first; rank <= last; ++rank) list.push_back(rank);
   }
-  std::ranges::sort(list);
-  list.erase(std::unique(list.begin(), list.end()), list.end());
+  base::sort_unique(list);
   if (list.empty()) return input_error(flag + ": no rank is named; like 0,8-11 or all");
   return list;
 }

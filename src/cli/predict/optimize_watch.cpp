@@ -207,7 +207,7 @@ class PlanWatch {
     for (size_t i = 0; i < history_.devices().size(); ++i)
       if (const auto mean = history_.mean(i, BoardHistory::kWatts, from_ns, at_ns_))
         watts.push_back(*mean);
-    return watts.empty() ? 0 : base::upper_median(std::move(watts));
+    return base::upper_median(std::move(watts));
   }
 
   bool json_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "engine/power/board_loops.h"
 
@@ -331,16 +332,11 @@ bool Boards::held_by_heat() const {
 }
 
 double Boards::most_missing_w() const {
-  double most_w = 0;
-  for (const physics::Smoother& it : smoothers_) most_w = std::max(most_w, it.most_missing_w());
-  return most_w;
+  return base::largest(smoothers_, 0.0, &physics::Smoother::most_missing_w);
 }
 
 double Boards::steepest_w_per_s() const {
-  double steepest = 0;
-  for (const physics::Smoother& it : smoothers_)
-    steepest = std::max(steepest, it.steepest_w_per_s());
-  return steepest;
+  return base::largest(smoothers_, 0.0, &physics::Smoother::steepest_w_per_s);
 }
 
 void Boards::count_smoothing_anew() {

@@ -88,9 +88,7 @@ double FleetHeat::node_w(int64_t node, double gpus_w) const {
 }
 
 double FleetHeat::cluster_w() const {
-  double watts = 0;
-  for (const FleetKind& kind : fleet_.kinds) watts += kind_w(kind);
-  return watts;
+  return base::sum(fleet_.kinds, [&](const FleetKind& kind) { return kind_w(kind); });
 }
 
 double FleetHeat::kind_w(const FleetKind& kind) const {

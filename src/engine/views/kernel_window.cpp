@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -14,8 +16,7 @@ StepWindow middle_micro_batch(const run::Run& run) {
   StepWindow window{INT64_MAX, INT64_MIN};
   if (run.tasks.empty()) return window;
   const std::vector<run::PipelineTask>& tasks = run.tasks.back().tasks;
-  int64_t last = -1;
-  for (const run::PipelineTask& task : tasks) last = std::max(last, task.micro_batch);
+  const int64_t last = base::largest(tasks, int64_t{-1}, &run::PipelineTask::micro_batch);
   for (const run::PipelineTask& task : tasks) {
     if (task.micro_batch != last / 2 || task.beside || task.kind == Kind::kWait) continue;
     window.from_ns = std::min(window.from_ns, task.start_ns);

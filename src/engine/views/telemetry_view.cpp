@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/collection.h"
 
 namespace ergometer::engine {
 namespace {
@@ -123,8 +124,7 @@ void TelemetryView::add(const Tick& tick, const FleetHeat& heat) {
 void TelemetryView::add_ranks(std::span<const int64_t> ranks) {
   ERGOMETER_CHECK(bands_ && !ranks_.empty(), "readings of all GPUs are kept");
   ranks_.insert(ranks_.end(), ranks.begin(), ranks.end());
-  std::ranges::sort(ranks_);
-  ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
+  base::sort_unique(ranks_);
 }
 
 std::vector<run::Telemetry> TelemetryView::rows() const {

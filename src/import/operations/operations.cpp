@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "import/bytes/read_ahead.h"
 #include "import/bytes/unpack.h"
@@ -290,9 +291,7 @@ Result<void> OperationsReader::check_twice(const run::OperationTimeline& timelin
     return std::tuple(o.step, o.stage, o.replica, o.lane, o.kind, start(o), o.chunk, o.micro_batch,
                       o.sequence);
   };
-  std::vector<const run::Operation*> order;
-  order.reserve(timeline.operations.size());
-  for (const run::Operation& operation : timeline.operations) order.push_back(&operation);
+  std::vector<const run::Operation*> order = base::pointers_to(timeline.operations);
   std::ranges::sort(order, [&](auto* a, auto* b) { return key(*a) < key(*b); });
   const auto twice =
       std::ranges::adjacent_find(order, [&](auto* a, auto* b) { return key(*a) == key(*b); });

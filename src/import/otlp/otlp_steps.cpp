@@ -120,8 +120,7 @@ void OtlpSteps::add(const OtlpDocument& document, std::vector<run::TrainingStep>
   told_.clear();
   for (const OtlpPoint& point : document.points) take(point);
   for (const auto& [time_ns, told] : told_) take(time_ns, told, steps);
-  std::vector<const OtlpSpan*> spans;
-  for (const OtlpSpan& span : document.spans) spans.push_back(&span);
+  std::vector<const OtlpSpan*> spans = base::pointers_to(document.spans);
   std::ranges::stable_sort(spans, {}, &OtlpSpan::end_ns);
   for (const OtlpSpan* span : spans) take(*span, steps);
 }

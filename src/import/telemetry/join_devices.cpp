@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "import/telemetry/readers.h"
 
@@ -113,9 +114,7 @@ std::vector<std::string> join_gpus(std::vector<run::Device>& devices) {
   for (run::Device& device : devices)
     if (!candidates.contains(&device) || !device.series.empty()) kept.push_back(std::move(device));
   devices = std::move(kept);
-  std::vector<std::string> texts;
-  for (auto& [files, text] : notes) texts.push_back(std::move(text));
-  return texts;
+  return base::values_of(std::move(notes));
 }
 
 }  // namespace ergometer::importer

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <tuple>
 
+#include "base/collection.h"
 #include "import/text/decimal.h"
 #include "import/text/step_name.h"
 
@@ -76,8 +77,7 @@ std::vector<int64_t> TraceBuilder::correlations() {
     all.push_back(event.correlation);
     if (event.kind == run::GpuClass::kCommunication) communication_.push_back(event.correlation);
   }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  base::sort_unique(all);
   std::ranges::sort(communication_);
   return all;
 }

@@ -94,10 +94,10 @@ std::string reasons(const JobBeside& job, const Together& of) {
 
 /// How much longer jobs may take on a network whose links are not followed.
 std::string unknown_sharing(const Together& of) {
-  std::vector<std::string> most;
-  for (const JobBeside& job : of.jobs)
-    most.push_back(fmt::format("{} takes {} to {}", job.name, base::format_seconds(job.step_s),
-                               base::format_seconds(job.most_step_s)));
+  const auto most = base::mapped(of.jobs, [](const JobBeside& job) {
+    return fmt::format("{} takes {} to {}", job.name, base::format_seconds(job.step_s),
+                       base::format_seconds(job.most_step_s));
+  });
   return beside_fact("Network",
                      "no tree of switches: which links jobs share is not known. From "
                      "none to all of them shared by all jobs, " +

@@ -6,6 +6,7 @@
 
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/moment.h"
+#include "base/collection.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
@@ -161,8 +162,8 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
   const auto name_of = [](const analysis::PowerSwings& s) {
     return s.kind == run::DeviceKind::kGpu ? s.label : s.name;
   };
-  size_t width = 10;
-  for (const analysis::PowerSwings& s : all) width = std::max(width, name_of(s).size());
+  const size_t width = base::largest(
+      all, size_t{10}, [](const analysis::PowerSwings& s) { return name_of(s).size(); });
   std::string rows;
   size_t count = 0;
   for (const analysis::PowerSwings& s : all) {

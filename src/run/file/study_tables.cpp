@@ -31,15 +31,10 @@ CREATE TABLE study_findings (
   points TEXT NOT NULL);
 )sql";
 
-// In the order of the enumeration.
-constexpr std::array<std::string_view, 3> kAgreements = {"yes", "in part", "no"};
-
 constexpr auto figure_kind_word = [](FigureKind kind) {
   return kFigureKinds[static_cast<size_t>(kind)];
 };
-constexpr auto agreement_word = [](Agreement agrees) {
-  return kAgreements[static_cast<size_t>(agrees)];
-};
+constexpr auto agreement_word = [](Agreement agrees) { return to_word(agrees); };
 
 constexpr auto status_word = [](PointStatus status) { return to_word(status); };
 

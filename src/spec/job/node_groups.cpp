@@ -84,8 +84,7 @@ std::vector<size_t> groups_of_stage(const Job& job, int64_t stage) {
   std::vector<size_t> groups;
   for (int64_t i = 0; i < job.stage_ranks(); ++i)
     groups.push_back(group_of_rank(job, stage * job.stage_ranks() + i));
-  std::ranges::sort(groups);
-  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  base::sort_unique(groups);
   return groups;
 }
 

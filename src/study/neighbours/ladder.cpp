@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -136,8 +137,7 @@ Result<Ladder> ladder_of_numbers(const SettingInfo& setting, const spec::Job& jo
   ERGOMETER_ASSIGN(Numbers numbers, numbers_of(setting, job));
   std::vector<double>& all = numbers.others;
   all.push_back(numbers.own);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  base::sort_unique(all);
   Ladder ladder{&setting, {}, 0};
   for (const double value : all) {
     if (value == numbers.own) ladder.own = ladder.values.size();

@@ -57,15 +57,6 @@ void write_series(JsonWriter& json, const run::FigureSeries& series) {
   json.list("point", series.point, base::kOneLine);
 }
 
-std::string_view agreement_word(run::Agreement agreement) {
-  switch (agreement) {
-    case run::Agreement::kYes: return "yes";
-    case run::Agreement::kInPart: return "in part";
-    case run::Agreement::kNo: return "no";
-  }
-  return "";
-}
-
 void write_figure(JsonWriter& json, const run::Figure& figure) {
   json.member("id", figure.id).member("title", figure.title);
   json.known("label", figure.label).member("caption", figure.caption);
@@ -79,7 +70,7 @@ void write_figure(JsonWriter& json, const run::Figure& figure) {
 void write_finding(JsonWriter& json, const run::StudyFinding& finding) {
   json.member("id", finding.id).member("title", finding.title);
   json.member("reported", finding.reported).member("source", finding.source);
-  json.member("predicted", finding.predicted).member("agrees", agreement_word(finding.agrees));
+  json.member("predicted", finding.predicted).member("agrees", to_word(finding.agrees));
   json.member("why", finding.why).list("points", finding.points, base::kOneLine);
 }
 

@@ -22,6 +22,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/csv.h"
 #include "cost/energy.h"
 #include "cost/parameters.h"
@@ -113,8 +114,7 @@ std::map<Rates, double> upper_readings(const Likes& likes) {
   std::map<Rates, double> upper;
   for (const auto& [rates, rows] : likes) {
     if (rows.size() < kFewestAlike) continue;
-    std::vector<double> readings;
-    for (const KernelPowerRow* row : rows) readings.push_back(row->measured_w);
+    std::vector<double> readings = base::mapped(rows, &KernelPowerRow::measured_w);
     std::ranges::sort(readings);
     upper[rates] = readings[static_cast<size_t>(
         std::lround(kUpperReading * static_cast<double>(rows.size() - 1)))];

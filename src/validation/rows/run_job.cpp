@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "plan/memory.h"
 #include "spec/catalog/read.h"
@@ -125,8 +126,7 @@ void take_measured_network(const JobDraft& draft, RunJob& result) {
   spec::Job& job = result.job;
   if (!(bus_bytes_per_s > 0) || job.nodes() < 2) return;
   base::ParameterSet& fabric = job.cluster.fabric.parameters;
-  double line_bytes_per_s = 0;
-  for (const spec::Nic& nic : job.cluster.node.nics) line_bytes_per_s += nic.bytes_per_s;
+  const double line_bytes_per_s = base::sum(job.cluster.node.nics, &spec::Nic::bytes_per_s);
   constexpr double kMessage = 512.0 * (1 << 20);
   const auto ranks = static_cast<double>(job.gpus);
   const double sent = (ranks - 1) / ranks * kMessage;
