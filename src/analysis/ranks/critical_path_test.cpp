@@ -242,6 +242,14 @@ TEST(CriticalPath, AFasterKernelIsFollowedSooner) {
   EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .paces = {{.share = 0.5}}}), 59);
 }
 
+// By rounded times the collective begins one before the kernel that it waits for is over.
+TEST(CriticalPath, AWaitIsSeenThroughRounding) {
+  const Solved solved = solve({TestTrace(0).kernel(0, 10).collective(10, 110, 1).trace,
+                               TestTrace(1).kernel(0, 100).collective(99, 110, 1).trace});
+  EXPECT_EQ(replayed_span(solved.graph, {}), 110);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .paces = {{.share = 0.5}}}), 60);
+}
+
 // Rank 1 is slow between the first collective and the second alone: 200 instead of 100.
 TEST(CriticalPath, APaceHoldsFromATimeOn) {
   const Solved solved = solve({TestTrace(0)
