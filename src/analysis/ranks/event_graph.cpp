@@ -201,7 +201,7 @@ void GraphBuilder::add_synchronizations(size_t rank, std::vector<Synchronization
 /// What ended last on another stream while this one was free and the launch done.
 size_t GraphBuilder::inferred_wait(size_t node, const std::vector<size_t>& by_end) const {
   constexpr int64_t kLongestReaction = 50'000;  // ns, assumed: a stream wait resolves in 1 to 10 us
-  constexpr int64_t kRounded = 1'000;  // ns: some profilers round times to microseconds
+  constexpr int64_t kRounded = 1'000;           // ns: some profilers round times to microseconds
   const EventNode& of = graph_.nodes[node];
   int64_t free_since = of.start_ns - kLongestReaction;
   if (of.launched) free_since = std::max(free_since, of.launch_ns);
