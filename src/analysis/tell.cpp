@@ -1,9 +1,14 @@
 #include "analysis/tell.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "analysis/findings/job_findings.h"
 #include "analysis/findings/run_findings.h"
+#include "analysis/telemetry/moment.h"
 #include "analysis/work/attribution.h"
 
 namespace ergometer::analysis {
@@ -37,6 +42,47 @@ void take_gains(const run::DeviceLog& log, const TelemetryReport& power,
     take(energy.number, run::metric_info(energy.metric).name, energy.error);
 }
 
+/// The earliest and the latest of times; none where the first is behind the second.
+struct Times {
+  int64_t first_ns = std::numeric_limits<int64_t>::max();
+  int64_t last_ns = std::numeric_limits<int64_t>::min();
+  void add(int64_t from_ns, int64_t to_ns) {
+    first_ns = std::min(first_ns, from_ns);
+    last_ns = std::max(last_ns, to_ns);
+  }
+  bool any() const { return first_ns <= last_ns; }
+};
+
+Times times_of(const std::vector<run::RankTrace>& ranks) {
+  Times times;
+  for (const run::RankTrace& trace : ranks)
+    for (const run::GpuEvent& event : trace.events)
+      times.add(trace.base_time_ns + event.start_ns, trace.base_time_ns + event.end_ns());
+  return times;
+}
+
+Times times_of(const run::DeviceLog& log) {
+  Times times;
+  for (const run::Device& device : log.devices)
+    for (const run::Series& series : device.series)
+      if (!series.samples.empty())
+        times.add(series.samples.front().time_ns, series.samples.back().time_ns);
+  return times;
+}
+
+/// Telemetry of another time than the traces' tells nothing about them: of another run, or of a
+/// clock that is not UTC.
+void note_apart(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                TraceSummary& summary) {
+  const Times events = times_of(ranks), readings = times_of(log);
+  if (!events.any() || !readings.any()) return;
+  if (readings.first_ns <= events.last_ns && events.first_ns <= readings.last_ns) return;
+  summary.notes.push_back(fmt::format(
+      "the telemetry is of another time ({} on) than the traces ({} on): nothing of it is laid "
+      "beside them. A time without zone is read as UTC, and nvidia-smi writes local time",
+      format_moment(readings.first_ns), format_moment(events.first_ns)));
+}
+
 }  // namespace
 
 Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside,
@@ -47,6 +93,7 @@ Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside 
   take_gains(log, told.power, beside.energy, told.job.step_energies);
   told.summary = summarize(ranks, std::move(beside), threads);
   add_job_findings(told.job, told.power, told.summary);
+  note_apart(ranks, log, told.summary);
   return told;
 }
 

@@ -133,14 +133,33 @@ Finding queued_idle(const TraceSummary& summary) {
   return f;
 }
 
+/// A finding's share that is waiting for ranks which come later: no faster link shortens that.
+double exposed_waiting(const TraceSummary& summary, const Finding& f) {
+  double waiting = 0;
+  for (const Arrival& rank : summary.arrivals.ranks)
+    waiting += static_cast<double>(rank.exposed_waiting_ns) * 1e-9;
+  if (waiting <= 0) return 0;
+  return waiting / static_cast<double>(summary.ranks.size()) / f.cost_s;
+}
+
 Finding exposed_communication(const TraceSummary& summary) {
   Finding f = cost(summary, "exposed_communication",
                    [](const auto& r) { return r.breakdown.exposed_communication_ns; });
   std::string most;
-  if (!summary.collectives.empty())
+  if (!summary.collectives.empty() && summary.collectives.front().kind != CollectiveKind::kUnknown)
     most = fmt::format(", most of it {}", to_word(summary.collectives.front().kind));
-  f.what = fmt::format("Communication without compute beside it takes {} of the span{}.",
+  f.what = fmt::format("Communication without compute beside it takes {} of the span{}",
                        base::format_percent(f.fraction), most);
+  const double waiting = exposed_waiting(summary, f);
+  if (waiting * f.fraction >= kWorthTelling) {
+    f.cost_s *= 1 - waiting;
+    f.fraction *= 1 - waiting;
+    f.what += fmt::format("; without what ranks wait in it for the last one, {}",
+                          base::format_percent(f.fraction));
+  }
+  f.what += '.';
+  if (summary.arrivals.matched == 0)
+    f.confidence = "measured, with what it waits for ranks whose traces are not here";
   f.try_next =
       "overlap it (gradient and parameter overlap, tensor-parallel overlap), larger buckets, or a "
       "layout that moves less over the slow links.";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "analysis/findings/gpu_findings.h"
@@ -101,13 +102,15 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
                : priced("straggler", seconds(skew.caused_waiting_ns) / static_cast<double>(ranks),
                         span_s);
   f.what = fmt::format(
-      "Rank {} holds up {}: the others wait {} in all for it, in {} of the {} collectives that "
-      "ranks join apart, {}.",
-      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)),
-      base::format_percent(skew.last_share), skew.skewed,
-      skew.persistent ? "throughout" : "not throughout");
+      "Rank {} holds up {}: the others wait {} in all for it. Of {} collectives ranks join {} "
+      "apart, and it comes last to {} of these, {}.",
+      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)), skew.collectives,
+      skew.skewed, std::llround(skew.last_share * static_cast<double>(skew.skewed)),
+      skew.persistent ? "in both halves of the time" : "not in both halves of the time");
   if (replayed)
-    f.what += fmt::format(" If it computed as fast as they do, the span of {} would shrink by {}.",
+    f.what += fmt::format(" If {}, the span of {} would shrink by {}.",
+                          skew.cause == LateCause::kCompute ? "it computed as fast as they do"
+                                                            : "its CPU were as early as theirs",
                           time(seconds(report.path.span_ns)), time(f.cost_s));
   f.what += cause_text(skew) + condition_text(skew);
   f.try_next = straggler_advice(skew);
@@ -155,6 +158,7 @@ Finding congestion(const GroupSkew& skew, double span_s) {
   return f;
 }
 
+/// Whether one is told, so that late ranks need not be told once more.
 bool add_waiting(const JobReport& report, double span_s, size_t ranks,
                  std::vector<Finding>& findings) {
   const size_t before = findings.size();
@@ -165,15 +169,17 @@ bool add_waiting(const JobReport& report, double span_s, size_t ranks,
       findings.push_back(moving(report, skew, span_s, ranks));
     if (skew.verdict == GroupVerdict::kCongested) findings.push_back(congestion(skew, span_s));
   }
-  return std::any_of(findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end(),
-                     [](const Finding& f) { return f.name != "congested_link"; });
+  return std::any_of(
+      findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end(),
+      [](const Finding& f) { return f.name != "congested_link" && f.fraction >= kWorthTelling; });
 }
 
 // --- the critical path
 
-/// Matrix products are what a job is for: they are on the path of a good one too.
+/// Matrix products are what a job is for: they are on the path of a good one too. So may be kernels
+/// of which no name tells what they do.
 bool is_overhead(const std::string& kind) {
-  return kind != "gemm" && kind != "attention" && kind != "convolution";
+  return kind != "gemm" && kind != "attention" && kind != "convolution" && kind != "other";
 }
 
 Finding path_finding(const JobReport& report, size_t ranks) {
@@ -301,6 +307,21 @@ void add_over_time(const JobReport& report, double span_s, double steps,
   }
 }
 
+/// The others wait for a stage that has more to do.
+void name_slow_stage(const PipelineReport& pipeline, Finding& f) {
+  constexpr double kWorthNaming = 0.05;
+  if (pipeline.imbalance < kWorthNaming || pipeline.rows.empty()) return;
+  const int64_t stage = std::ranges::max_element(pipeline.rows, {}, &PipelineStage::slowest)->stage;
+  f.what += fmt::format(
+      " Of a micro batch the slowest stage, mostly {}, needs {} longer than the mean of all.",
+      stage, base::format_percent(pipeline.imbalance));
+  f.try_next = fmt::format("fewer layers on stage {}{}, or a faster GPU for it; then ", stage,
+                           stage + 1 == pipeline.stages
+                               ? ", the last one, which also has the output layer and the loss"
+                               : "") +
+               f.try_next;
+}
+
 Finding bubble(const JobReport& report, double span_s) {
   if (!report.pipeline) return {};
   const PipelineReport& p = *report.pipeline;
@@ -314,6 +335,8 @@ Finding bubble(const JobReport& report, double span_s) {
       p.stages, base::format_percent(p.bubble_fraction), to_word(p.schedule), p.micro_batches,
       base::format_percent(p.ideal_bubble_fraction));
   advise_on_bubble(f);
+  f.step_s = p.bubble_fraction * p.step_s;
+  name_slow_stage(p, f);
   return f;
 }
 

@@ -25,14 +25,18 @@ double clock_seconds(const run::DeviceLog& log) {
 void price_stragglers(const std::vector<run::RankTrace>& ranks, const EventGraph& graph,
                       JobReport& report) {
   for (GroupSkew& skew : report.skews) {
-    if (skew.cause != LateCause::kCompute || skew.compute_ns <= skew.peers_compute_ns) continue;
-    Replay replay;
-    replay.faster_by =
-        static_cast<double>(skew.peers_compute_ns) / static_cast<double>(skew.compute_ns);
-    const auto trace =
-        std::ranges::find_if(ranks, [&](const auto& rank) { return rank.rank == skew.rank; });
-    replay.faster_rank = static_cast<size_t>(trace - ranks.begin());
-    skew.saved_if_equal_ns = report.path.span_ns - replayed_span(graph, replay);
+    const bool computes = skew.cause == LateCause::kCompute;
+    if (!computes && skew.cause != LateCause::kLaunch) continue;
+    const auto trace = std::ranges::find(ranks, skew.rank, &run::RankTrace::rank);
+    Replay replay{.faster_rank = static_cast<size_t>(trace - ranks.begin())};
+    if (computes) {
+      replay.paces = skew.paces;
+    } else {
+      replay.leads = skew.leads;
+    }
+    const int64_t saved = report.path.span_ns - replayed_span(graph, replay);
+    // Where launches are not recorded, nothing comes sooner.
+    if (computes || saved > 0) skew.saved_if_equal_ns = std::max<int64_t>(0, saved);
   }
 }
 

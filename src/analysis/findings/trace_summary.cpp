@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +78,50 @@ void note_mute(const std::vector<run::RankTrace>& ranks, TraceSummary& summary) 
                   mute.size() == 1 ? "rank" : "ranks", fmt::join(shown, ", "), more));
 }
 
+/// Two traces of one rank stand for no two ranks.
+void note_twice(const std::vector<run::RankTrace>& ranks, TraceSummary& summary) {
+  std::map<int64_t, const run::RankTrace*> first;
+  for (const run::RankTrace& trace : ranks) {
+    const auto [at, is_first] = first.emplace(trace.rank, &trace);
+    if (is_first) continue;
+    summary.notes.push_back(
+        fmt::format("rank {} is there more than once ({}, {}): means are of all traces, and "
+                    "collectives of ranks are not brought together; analyze those of one time "
+                    "alone, or compare",
+                    trace.rank, at->second->file, trace.file));
+    return;
+  }
+}
+
+/// How many ranks the job has by what its traces say.
+int64_t ranks_of_job(const std::vector<run::RankTrace>& ranks) {
+  int64_t most = 0;
+  for (const run::RankTrace& trace : ranks) {
+    most = std::max(most, trace.world_size);
+    for (const run::Collective& collective : trace.collectives)
+      most = std::max(most, collective.group_size);
+  }
+  return most;
+}
+
+/// A late rank without a trace makes the others' collectives long, which looks like slow links.
+void note_missing(const std::vector<run::RankTrace>& ranks, TraceSummary& summary) {
+  constexpr size_t kShown = 8;
+  std::set<int64_t> there;
+  for (const run::RankTrace& trace : ranks) there.insert(trace.rank);
+  const int64_t all = ranks_of_job(ranks), count = std::ssize(there);
+  if (count < 2 || all <= count || *there.begin() < 0 || *there.rbegin() >= all) return;
+  std::vector<int64_t> missing;
+  for (int64_t rank = 0; rank < all && missing.size() < kShown; ++rank)
+    if (!there.contains(rank)) missing.push_back(rank);
+  const int64_t more = all - count - std::ssize(missing);
+  summary.notes.push_back(fmt::format(
+      "of the job's {} ranks {} {} no trace: {}{}. What others wait for them in collectives looks "
+      "like communication",
+      all, all - count, all - count == 1 ? "has" : "have", fmt::join(missing, ", "),
+      more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
 }  // namespace
 
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, size_t threads) {
@@ -102,6 +148,8 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, 
   summary.different_gpus = on_different_gpus(ranks);
   if (!summary.different_gpus) summary.performance = step_breakdown(ranks);
   note_mute(ranks, summary);
+  note_twice(ranks, summary);
+  note_missing(ranks, summary);
   summary.findings = find(summary);
   return summary;
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analysis/trace/step_breakdown.h"
 #include "analysis/trace/test_traces.h"
 #include "analysis/work/kernel_class.h"
@@ -78,6 +80,38 @@ TEST(Summary, ManyThreadsFindTheSame) {
 TEST(Breakdown, OfNothingIsZero) {
   EXPECT_EQ(break_down({}).span_ns, 0);
   EXPECT_TRUE(summarize({run::RankTrace{}}).findings.empty());
+}
+
+// Rank 0 waits from 10 to 40 for rank 1 and computes until 20: 20 of its 40 without compute are
+// waiting, and of the 60 of both together 40 are left for links.
+TEST(Summary, ExposedCommunicationIsWithoutWaiting) {
+  const TraceSummary summary = summarize({TestTrace(0).kernel(0, 20).collective(10, 60, 1).trace,
+                                          TestTrace(1).kernel(0, 40).collective(40, 60, 1).trace});
+  ASSERT_EQ(summary.arrivals.ranks.size(), 2u);
+  EXPECT_EQ(summary.arrivals.ranks[0].waiting_ns, 30);
+  EXPECT_EQ(summary.arrivals.ranks[0].exposed_waiting_ns, 20);
+  EXPECT_EQ(summary.arrivals.ranks[1].exposed_waiting_ns, 0);
+  const auto exposed = std::ranges::find(summary.findings, "exposed_communication", &Finding::name);
+  ASSERT_NE(exposed, summary.findings.end());
+  EXPECT_NEAR(exposed->fraction, 40.0 / 120, 1e-12);
+  EXPECT_NEAR(exposed->cost_s, 20e-9, 1e-18);
+}
+
+TEST(Summary, SaysWhichRanksAreMissingAndWhichAreThereTwice) {
+  const auto notes = [](std::vector<run::RankTrace> ranks) { return summarize(ranks).notes; };
+  const auto rank = [](int64_t number) {
+    TestTrace trace(number);
+    trace.kernel(0, 10).trace.world_size = 4;
+    return trace.trace;
+  };
+  const auto missing = notes({rank(0), rank(3)});
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_TRUE(missing[0].starts_with("of the job's 4 ranks 2 have no trace: 1, 2.")) << missing[0];
+  const auto twice = notes({rank(0), rank(1), rank(2), rank(3), rank(1)});
+  ASSERT_EQ(twice.size(), 1u);
+  EXPECT_TRUE(twice[0].starts_with("rank 1 is there more than once")) << twice[0];
+  EXPECT_TRUE(notes({rank(0), rank(1), rank(2), rank(3)}).empty());
+  EXPECT_TRUE(notes({rank(2)}).empty());
 }
 
 // Gaps 10..30 and 40..50. The kernel at 30 was launched at 25: 15 late, 5 queued. That at 50 has no

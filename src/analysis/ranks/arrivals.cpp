@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/math/sum.h"
+#include "analysis/trace/breakdown.h"
 
 namespace ergometer::analysis {
 
@@ -27,6 +28,7 @@ ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
   table.unmatched = collectives.unmatched;
   if (collectives.instances.empty() && collectives.unmatched == 0) return table;
   for (const run::RankTrace& trace : ranks) table.ranks.push_back({.rank = trace.rank});
+  std::vector<std::vector<Interval>> waits(ranks.size());  // on every rank's own clock
   for (const CollectiveInstance& one : collectives.instances) {
     if (one.message) continue;
     const Meeting meeting = meeting_of(ranks, one, clocks);
@@ -34,11 +36,20 @@ ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
     add_time(table.skew_ns, meeting.last_ns - meeting.first_ns);
     add_time(table.transfer_ns, std::max<int64_t>(meeting.end_ns - meeting.last_ns, 0));
     ++table.ranks[one.calls[meeting.latest].trace].last;
-    for (const auto& [trace, event] : one.calls) {
-      const int64_t start = clocks.common_ns(trace, ranks[trace].events[event].start_ns);
+    for (const auto& [trace, index] : one.calls) {
+      const run::GpuEvent& event = ranks[trace].events[index];
+      const int64_t start = clocks.common_ns(trace, event.start_ns),
+                    waiting = meeting.last_ns - start;
       add_time(table.ranks[trace].lateness_ns, start - meeting.first_ns);
-      add_time(table.ranks[trace].waiting_ns, meeting.last_ns - start);
+      add_time(table.ranks[trace].waiting_ns, waiting);
+      waits[trace].push_back(
+          {event.start_ns, event.start_ns + std::min(waiting, event.duration_ns)});
     }
+  }
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const Intervals united = unite(std::move(waits[i]));
+    table.ranks[i].exposed_waiting_ns =
+        length(united) - common_length(united, compute_intervals(ranks[i]));
   }
   return table;
 }

@@ -16,6 +16,7 @@ struct Arrival {
   int64_t lateness_ns = 0;  ///< sum of its start minus the first rank's start
   int64_t waiting_ns = 0;   ///< sum of the last rank's start minus its own: time in the kernel
                             ///< before anything can move
+  int64_t exposed_waiting_ns = 0;  ///< with such a kernel and no compute beside it: a union
 };
 
 /// Collectives of several ranks put side by side, on clocks that their ends bring together where

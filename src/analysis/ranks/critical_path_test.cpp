@@ -228,8 +228,78 @@ TEST(CriticalPath, SlackSavesNothing) {
   const auto kind = static_cast<uint32_t>(softmax - solved.graph.kinds.begin());
   EXPECT_EQ(replayed_span(solved.graph, {.free_kind = kind}), 110);
   // Rank 1 twice as fast: it joins at 50.
-  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .faster_by = 0.5}), 60);
-  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 0, .faster_by = 0.5}), 110);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .paces = {{.share = 0.5}}}), 60);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 0, .paces = {{.share = 0.5}}}), 110);
+}
+
+// Times are rounded, so that the second kernel begins one before the first is over. Twice as fast,
+// it begins at half of 49 and ends 25 later; rank 0 waits until then for a transfer of 10.
+TEST(CriticalPath, AFasterKernelIsFollowedSooner) {
+  const Solved solved =
+      solve({TestTrace(0).kernel(0, 10).collective(10, 110, 1).trace,
+             TestTrace(1).kernel(0, 50).kernel(49, 100).collective(100, 110, 1).trace});
+  EXPECT_EQ(replayed_span(solved.graph, {}), 110);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .paces = {{.share = 0.5}}}), 59);
+}
+
+// By rounded times the collective begins one before the kernel that it waits for is over.
+TEST(CriticalPath, AWaitIsSeenThroughRounding) {
+  const Solved solved = solve({TestTrace(0).kernel(0, 10).collective(10, 110, 1).trace,
+                               TestTrace(1).kernel(0, 100).collective(99, 110, 1).trace});
+  EXPECT_EQ(replayed_span(solved.graph, {}), 110);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .paces = {{.share = 0.5}}}), 60);
+}
+
+// Rank 1 is slow between the first collective and the second alone: 200 instead of 100.
+TEST(CriticalPath, APaceHoldsFromATimeOn) {
+  const Solved solved = solve({TestTrace(0)
+                                   .kernel(0, 100)
+                                   .collective(100, 110, 1)
+                                   .kernel(110, 210)
+                                   .collective(210, 320, 2)
+                                   .trace,
+                               TestTrace(1)
+                                   .kernel(0, 100)
+                                   .collective(100, 110, 1)
+                                   .kernel(110, 310)
+                                   .collective(310, 320, 2)
+                                   .trace});
+  const auto span = [&](std::vector<Pace> paces) {
+    return replayed_span(solved.graph, {.faster_rank = 1, .paces = std::move(paces)});
+  };
+  EXPECT_EQ(span({{.share = 1}, {100, 0.5}, {310, 1}}), 220);
+  EXPECT_EQ(span({{.share = 0.5}, {100, 1}}), 320);
+}
+
+// Rank 1's CPU comes back 90 after the first collective, and rank 0 waits that long in the second.
+TEST(CriticalPath, ACpuThatIsEarlierLaunchesSooner) {
+  const Solved solved = solve({TestTrace(0)
+                                   .kernel(0, 100)
+                                   .launched(0)
+                                   .collective(100, 110, 1)
+                                   .launched(1)
+                                   .kernel(110, 210)
+                                   .launched(2)
+                                   .collective(210, 310, 2)
+                                   .launched(3)
+                                   .trace,
+                               TestTrace(1)
+                                   .kernel(0, 100)
+                                   .launched(0)
+                                   .collective(100, 110, 1)
+                                   .launched(1)
+                                   .kernel(200, 300)
+                                   .launched(200)
+                                   .collective(300, 310, 2)
+                                   .launched(200)
+                                   .trace});
+  const auto span = [&](int64_t sooner_ns) {
+    return replayed_span(solved.graph, {.faster_rank = 1, .leads = {{110, sooner_ns}}});
+  };
+  EXPECT_EQ(span(0), 310);
+  EXPECT_EQ(span(40), 270);
+  EXPECT_EQ(span(90), 220);
+  EXPECT_EQ(span(500), 220);  // not before the collective that was over when it was launched
 }
 
 // Messages: rank 1's receive waits for rank 0's send; groups of two pair them.

@@ -201,12 +201,13 @@ void GraphBuilder::add_synchronizations(size_t rank, std::vector<Synchronization
 /// What ended last on another stream while this one was free and the launch done.
 size_t GraphBuilder::inferred_wait(size_t node, const std::vector<size_t>& by_end) const {
   constexpr int64_t kLongestReaction = 50'000;  // ns, assumed: a stream wait resolves in 1 to 10 us
+  constexpr int64_t kRounded = 1'000;           // ns: some profilers round times to microseconds
   const EventNode& of = graph_.nodes[node];
   int64_t free_since = of.start_ns - kLongestReaction;
   if (of.launched) free_since = std::max(free_since, of.launch_ns);
   if (of.before != EventNode::kNone)
     free_since = std::max(free_since, graph_.nodes[of.before].end_ns);
-  auto at = std::upper_bound(by_end.begin(), by_end.end(), of.start_ns,
+  auto at = std::upper_bound(by_end.begin(), by_end.end(), of.start_ns + kRounded,
                              [&](int64_t t, size_t n) { return t < graph_.nodes[n].end_ns; });
   while (at != by_end.begin()) {
     const size_t other = *--at;
@@ -285,8 +286,11 @@ class Player {
   std::vector<int64_t> ends() const;
 
  private:
+  double share(const EventNode& node) const;
+  int64_t sooner(size_t rank, int64_t time_ns) const;
   int64_t duration(const EventNode& node) const;
   int64_t end(size_t node) const;
+  int64_t beside(size_t before, int64_t start_ns) const;
   int64_t start(const EventNode& node) const;
   int64_t launch(const EventNode& node) const;
   bool waits_for_others(const EventNode& node) const {
@@ -301,15 +305,28 @@ class Player {
   std::vector<int64_t> last_start_;  ///< by meeting
 };
 
+/// What of its time a rank's own work takes.
+double Player::share(const EventNode& node) const {
+  if (node.rank != replay_.faster_rank || graph_.kinds[node.kind].starts_with("collective"))
+    return 1;
+  const auto after = std::ranges::upper_bound(replay_.paces, node.start_ns, {}, &Pace::from_ns);
+  return after == replay_.paces.begin() ? 1 : (after - 1)->share;
+}
+
+/// By how much a rank's CPU is earlier.
+int64_t Player::sooner(size_t rank, int64_t time_ns) const {
+  if (rank != replay_.faster_rank) return 0;
+  const auto after = std::ranges::upper_bound(replay_.leads, time_ns, {}, &Lead::from_ns);
+  return after == replay_.leads.begin() ? 0 : (after - 1)->sooner_ns;
+}
+
 /// Of a collective, from the last rank's arrival on.
 int64_t Player::duration(const EventNode& node) const {
   if (node.kind == replay_.free_kind) return 0;
   if (node.meeting != EventNode::kNone) return node.end_ns - graph_.meetings[node.meeting].last_ns;
   const int64_t kept = replay_.on_chip ? node.handed_over_ns : 0;
   const int64_t was = std::max<int64_t>(0, node.end_ns - node.start_ns - kept);
-  const bool own =
-      node.rank == replay_.faster_rank && !graph_.kinds[node.kind].starts_with("collective");
-  return own ? static_cast<int64_t>(replay_.faster_by * static_cast<double>(was)) : was;
+  return static_cast<int64_t>(share(node) * static_cast<double>(was));
 }
 
 int64_t Player::end(size_t index) const {
@@ -319,17 +336,31 @@ int64_t Player::end(size_t index) const {
 
 int64_t Player::launch(const EventNode& node) const {
   const int64_t begin = graph_.nodes.front().start_ns;
+  const int64_t called_ns = node.launch_ns - sooner(node.rank, node.launch_ns);
   const int64_t earliest = replay_.launches_free ? begin
                            : replay_.cpu_free    ? std::min(begin, node.launch_ns)
-                                                 : node.launch_ns;
+                                                 : called_ns;
   if (replay_.cpu_unblocked)
     return replay_.launches_free ? earliest : node.launch_ns - node.cpu_waited_ns;
   if (node.cpu_after == EventNode::kNone) return earliest;
-  const int64_t synchronized = end(node.cpu_after);
+  const int64_t was_ns = graph_.nodes[node.cpu_after].end_ns, synchronized = end(node.cpu_after);
   if (replay_.launches_free || replay_.cpu_free) return synchronized;
   // The CPU waits no longer where the event ends sooner, but does not call before it came to wait.
-  return std::max(node.launch_ns - node.cpu_waited_ns,
-                  node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized);
+  return std::max(called_ns - node.cpu_waited_ns,
+                  called_ns - was_ns + sooner(node.rank, was_ns) + synchronized);
+}
+
+/// When something begins that began while the event before it on its stream ran: at the same part
+/// of that event, however long it takes; of a collective that not all had joined, as long behind
+/// its start.
+int64_t Player::beside(size_t before, int64_t start_ns) const {
+  const EventNode& node = graph_.nodes[before];
+  const int64_t behind = start_ns - node.start_ns;
+  if (node.meeting != EventNode::kNone && start_ns < graph_.meetings[node.meeting].last_ns)
+    return start_[before] + behind;
+  const double stretch = static_cast<double>(end(before) - start_[before]) /
+                         static_cast<double>(node.end_ns - node.start_ns);
+  return start_[before] + static_cast<int64_t>(stretch * static_cast<double>(behind));
 }
 
 /// As long after the last of what it waits for as it was.
@@ -341,11 +372,11 @@ int64_t Player::start(const EventNode& node) const {
   };
   if (node.before != EventNode::kNone) {
     const EventNode& before = graph_.nodes[node.before];
-    // Kernels of one stream may overlap (programmatic dependent launch): from start to start then.
+    // Kernels of one stream may overlap: programmatic dependent launch, times that are rounded.
     if (before.end_ns <= node.start_ns) {
       after(before.end_ns, end(node.before));
     } else {
-      after(node.start_ns, start_[node.before] + node.start_ns - before.start_ns);
+      after(node.start_ns, beside(node.before, node.start_ns));
     }
   }
   if (node.waits_for != EventNode::kNone)

@@ -51,6 +51,18 @@ EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
                        const GroupLabels& labels,
                        const std::vector<std::vector<int64_t>>& handed_over_ns = {});
 
+/// From a time on the common clock until the next one's, work takes this share of its time.
+struct Pace {
+  int64_t from_ns = INT64_MIN;
+  double share = 1;
+};
+
+/// From a time on the common clock until the next one's, launches are called so much sooner.
+struct Lead {
+  int64_t from_ns = INT64_MIN;
+  int64_t sooner_ns = 0;
+};
+
 /// What is different when the graph is played again; as it stands nothing is, and the span is that
 /// of the traces. Every event starts as long after the last of what it waits for as it did.
 ///
@@ -61,7 +73,8 @@ struct Replay {
   uint32_t free_kind = kNoKind;           ///< takes no time
   bool cpu_free = false;                  ///< no launch is ever late
   size_t faster_rank = EventNode::kNone;  ///< among the traces: its own work, collectives excepted,
-  double faster_by = 1;                   ///< takes this share of its time
+  std::vector<Pace> paces = {};           ///< takes these shares of its time; in order of time
+  std::vector<Lead> leads = {};           ///< and its CPU is so much earlier; in order of time
   bool ranks_free = false;      ///< nobody waits for others in collectives, but for those of
   uint32_t waits_at = kNoKind;  ///< this kind; messages are waited for
   bool cpu_unblocked = false;   ///< the CPU never waits for an event

@@ -7,6 +7,7 @@
 #include "analysis/math/sum.h"
 #include "analysis/ranks/arrivals.h"
 #include "analysis/ranks/collectives.h"
+#include "analysis/trace/breakdown.h"
 #include "base/collection.h"
 
 namespace ergometer::analysis {
@@ -40,13 +41,6 @@ void close_rank(Rows<Key>& table, const Intervals& compute) {
     add_time(row.exposed_ns, total - hidden);
   }
   table.pieces.clear();
-}
-
-Intervals compute_of(const run::RankTrace& trace) {
-  std::vector<Interval> pieces;
-  for (const run::GpuEvent& event : trace.events)
-    if (event.kind == run::GpuClass::kCompute) pieces.push_back({event.start_ns, event.end_ns()});
-  return unite(std::move(pieces));
 }
 
 void add_meeting(GroupRow& row, const std::vector<run::RankTrace>& ranks,
@@ -99,7 +93,7 @@ GroupTables group_tables(const std::vector<run::RankTrace>& ranks,
       groups.rows[key].parallelism = parallelism;
       parallelisms.rows[label].parallelism = {label.first, label.second};
     }
-    const Intervals compute = compute_of(trace);
+    const Intervals compute = compute_intervals(trace);
     close_rank(groups, compute);
     close_rank(parallelisms, compute);
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "analysis/math/intervals.h"
 #include "analysis/math/sum.h"
@@ -94,7 +95,7 @@ class GroupStudy {
   void find_latecomer(GroupSkew& skew);
   void find_cause(GroupSkew& skew) const;
   std::optional<Approach> approach(const CollectiveCall& call) const;
-  void compare_compute(GroupSkew& skew) const;
+  void find_paces(GroupSkew& skew) const;
   void compare_transfers(GroupSkew& skew) const;
   size_t latest(const Met& met) const { return met.one->calls[met.meeting.latest].trace; }
   const run::GpuEvent& event(const CollectiveCall& call) const {
@@ -169,17 +170,34 @@ std::optional<Approach> GroupStudy::approach(const CollectiveCall& call) const {
                   start - since - activity.busy.within(since, start)};
 }
 
-void GroupStudy::compare_compute(GroupSkew& skew) const {
-  std::vector<int64_t> others;
-  for (const CollectiveCall& call : met_.front().one->calls) {
-    const int64_t compute = activity_[call.trace].compute.within(INT64_MIN, INT64_MAX);
-    if (call.trace == straggler_) {
-      skew.compute_ns = compute;
-    } else {
-      others.push_back(compute);
+void GroupStudy::find_paces(GroupSkew& skew) const {
+  std::map<size_t, int64_t> since;  // of every trace, where the collective before began
+  int64_t from_ns = INT64_MIN;
+  for (const Met& met : met_) {
+    const std::vector<CollectiveCall>& calls = met.one->calls;
+    const auto joined = std::ranges::find(calls, straggler_, &CollectiveCall::trace);
+    if (joined == calls.end()) continue;
+    std::vector<int64_t> others;
+    int64_t own = 0;
+    for (const CollectiveCall& call : calls) {
+      const int64_t start = event(call).start_ns;
+      int64_t& from = since.try_emplace(call.trace, INT64_MIN).first->second;
+      const int64_t compute =
+          activity_[call.trace].compute.within(std::exchange(from, start), start);
+      if (call.trace == straggler_) {
+        own = compute;
+      } else {
+        others.push_back(compute);
+      }
     }
+    const double share =
+        own > 0 && !others.empty()
+            ? static_cast<double>(base::upper_median(std::move(others))) / static_cast<double>(own)
+            : 1;
+    skew.paces.push_back({from_ns, share});
+    from_ns = clocks_.common_ns(straggler_, event(*joined).start_ns);
   }
-  if (!others.empty()) skew.peers_compute_ns = base::upper_median(std::move(others));
+  skew.paces.push_back({from_ns, 1});  // where traces end tells nothing
 }
 
 void GroupStudy::find_cause(GroupSkew& skew) const {
@@ -198,9 +216,15 @@ void GroupStudy::find_cause(GroupSkew& skew) const {
     ++skew.compared;
     add_time(skew.inherited_ns, own->since_ns - base::upper_median(since));
     add_time(skew.more_compute_ns, own->compute_ns - base::upper_median(compute));
-    add_time(skew.more_idle_ns, own->idle_ns - base::upper_median(idle));
+    const int64_t more_idle = own->idle_ns - base::upper_median(idle);
+    add_time(skew.more_idle_ns, more_idle);
+    if (more_idle > 0) {
+      const int64_t before = skew.leads.empty() ? 0 : skew.leads.back().sooner_ns;
+      skew.leads.push_back({own->since_ns, before});
+      add_time(skew.leads.back().sooner_ns, more_idle);
+    }
   }
-  compare_compute(skew);
+  find_paces(skew);
   const int64_t most = std::max({skew.inherited_ns, skew.more_compute_ns, skew.more_idle_ns});
   if (most <= 0) return;
   skew.cause = most == skew.more_compute_ns ? LateCause::kCompute

@@ -7,6 +7,7 @@
 
 #include "analysis/ranks/clock_offset.h"
 #include "analysis/ranks/collective_match.h"
+#include "analysis/ranks/event_graph.h"
 #include "analysis/ranks/parallelism.h"
 #include "analysis/telemetry/gpu_condition.h"
 #include "run/device_log.h"
@@ -52,10 +53,14 @@ struct GroupSkew {
   bool persistent = false;
   double last_share = 0;          ///< of skewed collectives that it joined last
   int64_t caused_waiting_ns = 0;  ///< sum over the others, of the collectives that it joined last
-  /// Of one that computes longer: its kernels' time, and its peers' median of the same.
-  int64_t compute_ns = 0, peers_compute_ns = 0;
-  /// By how much the whole span shrinks when it computes as fast as they do (a replay); -1:
-  /// unknown.
+  /// With which it would compute, from one collective of the group to the next, as long as the
+  /// median of its peers.
+  std::vector<Pace> paces = {};
+  /// With which its CPU would leave its GPU idle, before the collectives that it joined last, as
+  /// long as the median of its peers.
+  std::vector<Lead> leads = {};
+  /// By how much the whole span shrinks when it computes as fast as they do, or its CPU is as early
+  /// as theirs, whichever is the cause (a replay); -1: unknown.
   int64_t saved_if_equal_ns = -1;
   LateCause cause = LateCause::kUnknown;
   /// Than its peers' median, sums over the collectives that it joined last; `compared` of them have

@@ -63,6 +63,23 @@ TEST(Stragglers, OneThatComputesLonger) {
   EXPECT_TRUE(skew.parallelism.stated);
 }
 
+// From the eleventh round on 15 ms where the others take 10: two thirds make it their equal there.
+TEST(Stragglers, OneThatComputesLongerFromATimeOn) {
+  const auto skews = study(
+      four([](int64_t rank,
+              int64_t round) -> int64_t { return rank == 2 && round >= 10 ? 15 * kMs : 10 * kMs; },
+           kNoDelay));
+  ASSERT_EQ(skews.size(), 1u);
+  EXPECT_EQ(skews[0].rank, 2);
+  EXPECT_FALSE(skews[0].persistent);
+  ASSERT_EQ(skews[0].paces.size(), 21u);
+  EXPECT_EQ(skews[0].paces[9].share, 1);
+  EXPECT_DOUBLE_EQ(skews[0].paces[10].share, 10.0 / 15);
+  // Ten rounds, each behind 100 us: the tenth collective begins nine transfers after its 100 ms.
+  EXPECT_EQ(skews[0].paces[10].from_ns, 100 * kMs + 9 * 100 * kUs);
+  EXPECT_EQ(skews[0].paces[20].share, 1);
+}
+
 /// Without numbers, the slow rank's file ends in the middle: its 15 calls are the others' first; of
 /// one that lost a call in between nothing is known.
 TEST(Stragglers, OneWhoseFileIsCutOff) {
@@ -91,6 +108,10 @@ TEST(Stragglers, OneThatStartsLater) {
   EXPECT_EQ(skews[0].rank, 0);
   EXPECT_EQ(skews[0].cause, LateCause::kLaunch);
   EXPECT_EQ(skews[0].more_idle_ns, 19 * 2 * kMs);
+  // 2 ms more after every collective that it is behind.
+  ASSERT_EQ(skews[0].leads.size(), 19u);
+  EXPECT_EQ(skews[0].leads[4].sooner_ns, 5 * 2 * kMs);
+  EXPECT_EQ(skews[0].leads[0].from_ns, 12 * kMs + 100 * kUs);
 }
 
 TEST(Stragglers, ThatMoveAreNotPinnedOnOne) {

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/math/intervals.h"
-
 namespace ergometer::analysis {
+
+Intervals compute_intervals(const run::RankTrace& trace) {
+  std::vector<Interval> pieces;
+  for (const run::GpuEvent& event : trace.events)
+    if (event.kind == run::GpuClass::kCompute) pieces.push_back({event.start_ns, event.end_ns()});
+  return unite(std::move(pieces));
+}
 
 RankBreakdown break_down(const run::RankTrace& trace) {
   RankBreakdown result;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "analysis/math/intervals.h"
 #include "run/gpu_trace.h"
 
 namespace ergometer::analysis {
@@ -23,5 +24,8 @@ struct RankBreakdown {
 };
 
 RankBreakdown break_down(const run::RankTrace& trace);
+
+/// When a compute kernel runs.
+Intervals compute_intervals(const run::RankTrace& trace);
 
 }  // namespace ergometer::analysis

@@ -14,12 +14,6 @@ namespace {
 
 using run::Metric;
 
-/// An exporter's name, and what one unit of it is in the metric's own.
-struct Exported {
-  std::string_view name;
-  Metric metric;
-  double factor = 1;
-};
 constexpr double kMilli = 1e-3, kMicro = 1e-6, kNano = 1e-9;
 constexpr std::array kExported = std::to_array<Exported>({
     // DCGM, names before and since version 5
@@ -99,6 +93,11 @@ bool is_other_sensor(std::string_view name, const std::vector<Label>& labels) {
 
 }  // namespace
 
+const Exported* exported(std::string_view name) {
+  const auto* const known = std::ranges::find(kExported, name, &Exported::name);
+  return known == kExported.end() ? nullptr : known;
+}
+
 std::string_view label(const std::vector<Label>& labels,
                        std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names)
@@ -113,8 +112,8 @@ void ExportedSamples::add(std::string_view name, const std::vector<Label>& label
   if (const auto own = run::own_family_of(name)) return add_own(*own, labels, time_ns, value);
   if (add_own_step(name, time_ns, value)) return;
   if (collectives_.add(name, labels, time_ns, value)) return void(++taken_);
-  const auto* const known = std::ranges::find(kExported, name, &Exported::name);
-  if (known == kExported.end() || is_other_sensor(name, labels)) return add_unknown(name);
+  const Exported* const known = exported(name);
+  if (known == nullptr || is_other_sensor(name, labels)) return add_unknown(name);
   if (std::abs(value) >= kNoData)
     return log_.drop(fmt::format("{}: the exporter's sign for no data", name));
   const std::string host(label(labels, {"Hostname", "hostname", "host", "node", "instance"}));

@@ -157,6 +157,15 @@ struct Label {
 std::string_view label(const std::vector<Label>& labels,
                        std::initializer_list<std::string_view> names);
 
+/// What an exporter's name measures, and what one unit of it is in the metric's own.
+struct Exported {
+  std::string_view name;
+  run::Metric metric;
+  double factor = 1;
+};
+/// Null: no telemetry of a GPU.
+const Exported* exported(std::string_view name);
+
 class ExportedSamples {
  public:
   explicit ExportedSamples(LogBuilder& log) : log_(log) {}

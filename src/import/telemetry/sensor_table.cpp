@@ -59,6 +59,7 @@ constexpr std::array kColumns = std::to_array<KnownColumn>({
     {"gpu_bus_id", Role::kUuid},
     {"name", Role::kName},
     {"gpu_name", Role::kName},
+    {"modelname", Role::kName},
     {"host", Role::kHost},
     {"hostname", Role::kHost},
     {"node", Role::kHost},
@@ -99,8 +100,9 @@ struct Column {
   Role role = Role::kUnknown;
   Metric metric = Metric::kCount;
   std::string_view unit;
-  int64_t bit = 0;   ///< of an event reason's own column
-  int64_t gpu = -1;  ///< of a column that is one GPU's power
+  double factor = 1;  ///< what one is in the metric's own unit, where no unit stands by it
+  int64_t bit = 0;    ///< of an event reason's own column
+  int64_t gpu = -1;   ///< of a column that is one GPU's power
   bool plain = false;
 };
 
@@ -147,6 +149,12 @@ Column read_column(std::string_view title) {
     column.metric = known.metric;
     column.plain = known.plain;
     if (column.unit.empty()) column.unit = known.unit;
+    return column;
+  }
+  if (const Exported* known = exported(trim(title.substr(0, open)))) {
+    column.role = Role::kMetric;
+    column.metric = known->metric;
+    column.factor = known->factor;
     return column;
   }
   column.gpu = gpu_number(name);
@@ -277,7 +285,7 @@ Result<void> TableReader::read_value(std::string_view cell, int64_t line, const 
   const bool reason = column.role == Role::kReason;
   const std::string_view own = reason ? "" : run::metric_info(column.metric).unit;
   const std::string_view unit = read.unit.empty() ? column.unit : read.unit;
-  const auto factor = unit_factor(unit, own);
+  const auto factor = unit.empty() ? column.factor : unit_factor(unit, own);
   if (read.kind == Cell::Kind::kBad || !factor)
     return error(
         line, column, cell,

@@ -76,6 +76,7 @@ void write_arrivals(JsonWriter& json, const analysis::ArrivalTable& table) {
   json.rows("ranks", table.ranks, [&](const analysis::Arrival& rank) {
     json.member("rank", rank.rank).member("last", rank.last);
     json.member("lateness_ns", rank.lateness_ns).member("waiting_ns", rank.waiting_ns);
+    json.member("exposed_waiting_ns", rank.exposed_waiting_ns);
   });
   json.end_object();
 }

@@ -25,10 +25,15 @@ constexpr size_t kRanksShown = 64, kKernelsShown = 10, kCollectivesShown = 12,
 
 std::string header(const analysis::TraceSummary& summary, const TextStyle& style) {
   std::set<std::string> gpus;
-  for (const analysis::RankSummary& rank : summary.ranks)
+  std::set<int64_t> ranks;
+  for (const analysis::RankSummary& rank : summary.ranks) {
+    ranks.insert(rank.breakdown.rank);
     if (!rank.gpu.empty()) gpus.insert(rank.gpu);
-  std::string line = summary.ranks.empty() ? counted(summary.graphs.size(), "execution graph")
-                                           : counted(summary.ranks.size(), "rank");
+  }
+  std::string line =
+      ranks.size() < summary.ranks.size() ? counted(summary.ranks.size(), "trace") + " of " : "";
+  line += ranks.empty() ? counted(summary.graphs.size(), "execution graph")
+                        : counted(ranks.size(), "rank");
   if (!gpus.empty()) line += fmt::format(" of {}", fmt::join(gpus, ", "));
   return heading(style, wrap(line, kWidth, 0));
 }

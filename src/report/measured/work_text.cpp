@@ -223,10 +223,12 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
     out += fmt::format("  {:<20}{:>9}  {}\n", name, value, wrap(text, 80, 33));
   };
   line("bulk synchrony", share(taxes.collective_waiting_ns + taxes.host_sync_ns),
-       fmt::format("{} a call still waited for the idle GPU; {}", share(taxes.host_sync_ns),
-                   taxes.ranks_compared ? share(taxes.collective_waiting_ns) +
-                                              " in collectives before the last rank came"
-                                        : "waiting in collectives needs traces of several ranks"));
+       fmt::format(
+           "{} a call still waited for the idle GPU; {}", share(taxes.host_sync_ns),
+           taxes.ranks_compared
+               ? share(taxes.collective_waiting_ns) + " in collectives before the last rank came"
+           : summary.ranks.size() > 1 ? "no collective was found on several ranks"
+                                      : "waiting in collectives needs traces of several ranks"));
   line("memory round trips",
        trips.known_ns == 0 ? "-" : (trips.pairs > 0 ? "<" : "") + share(trips.saved_ns),
        trips.known_ns > 0
