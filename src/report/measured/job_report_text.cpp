@@ -163,7 +163,7 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
     return s.kind == run::DeviceKind::kGpu ? s.label : s.name;
   };
   const size_t width = base::largest(
-      all, size_t{10}, [](const analysis::PowerSwings& s) { return name_of(s).size(); });
+      all, size_t{10}, [&](const analysis::PowerSwings& s) { return name_of(s).size(); });
   std::string rows;
   size_t count = 0;
   for (const analysis::PowerSwings& s : all) {
