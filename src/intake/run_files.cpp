@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/collection.h"
@@ -104,7 +105,7 @@ class RunFile {
 
   /// What counts its nodes and GPUs: a key that is nearly one of them, or says no number, would
   /// leave one.
-  Result<void> check_counts(std::initializer_list<std::string_view> keys) const {
+  Result<void> check_counts(std::span<const std::string_view> keys) const {
     for (const std::string_view key : keys) {
       if (const auto it = values_.find(key); it != values_.end()) {
         if (launcher_number(it->second.text) == 0)
@@ -242,13 +243,14 @@ class RunFile {
 };
 
 /// Keys that say how many nodes and GPUs there are, as whole numbers.
-constexpr std::initializer_list<std::string_view> kCountsOfSky = {"num_nodes"};
-constexpr std::initializer_list<std::string_view> kCountsOfDstack = {"nodes"};
-constexpr std::initializer_list<std::string_view> kCountsOfAzure = {
-    "resources.instance_count", "distribution.process_count_per_instance"};
-constexpr std::initializer_list<std::string_view> kCountsOfDetermined = {
-    "resources.slots_per_trial"};
-constexpr std::initializer_list<std::string_view> kCountsOfMcli = {"compute.gpus", "gpu_num"};
+using CountKeys = std::span<const std::string_view>;
+constexpr std::array kCountsOfSky = std::to_array<std::string_view>({"num_nodes"});
+constexpr std::array kCountsOfDstack = std::to_array<std::string_view>({"nodes"});
+constexpr std::array kCountsOfAzure = std::to_array<std::string_view>(
+    {"resources.instance_count", "distribution.process_count_per_instance"});
+constexpr std::array kCountsOfDetermined =
+    std::to_array<std::string_view>({"resources.slots_per_trial"});
+constexpr std::array kCountsOfMcli = std::to_array<std::string_view>({"compute.gpus", "gpu_num"});
 
 /// The section as a file of its own; empty where there is none.
 std::string section_text(const std::string& text, const char* section) {
@@ -351,11 +353,11 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
   const bool of_sky = values.contains("run"), of_dstack = run.is_of_dstack(),
              of_azure = !of_sky && run.is_of_azure();
   if (of_dstack) ERGOMETER_TRY(run.check_dstack());
-  ERGOMETER_TRY(run.check_counts(of_sky          ? kCountsOfSky
-                                 : of_dstack     ? kCountsOfDstack
-                                 : of_azure      ? kCountsOfAzure
-                                 : of_determined ? kCountsOfDetermined
-                                                 : kCountsOfMcli));
+  ERGOMETER_TRY(run.check_counts(of_sky          ? CountKeys(kCountsOfSky)
+                                 : of_dstack     ? CountKeys(kCountsOfDstack)
+                                 : of_azure      ? CountKeys(kCountsOfAzure)
+                                 : of_determined ? CountKeys(kCountsOfDetermined)
+                                                 : CountKeys(kCountsOfMcli)));
   StartedProgram program;
   if (of_determined) ERGOMETER_TRY(add_determined_variables(text, file, program));
   const AskedGpus asked = of_sky          ? run.asked_of_sky(program)
