@@ -76,6 +76,7 @@ class Manifest {
     const YAML::Node kind = member(document, "kind"), spec = member(document, "spec");
     const std::string word = is_there(kind) && kind.IsScalar() ? kind.Scalar() : "";
     is_mpi_ = word == "MPIJob";
+    is_counted_ = base::contains(kWorkloads, word);
     given_.clear();
     group_size_.clear();
     if (word == "PyTorchJob") set_given_by_operator(spec);
@@ -158,7 +159,7 @@ class Manifest {
     if (node.IsSequence())
       for (const auto& item : node) walk(item, pods, depth + 1, role, "");
     if (!node.IsMap()) return;
-    check_keys(node, name);
+    if (is_counted_) check_keys(node, name);
     pods = std::min(pods * count(node, "replicas") * count(node, "parallelism"), kMostRanks);
     if (const YAML::Node all = member(node, "containers"); is_there(all) && all.IsSequence())
       for (const auto& container : all)
@@ -344,6 +345,7 @@ class Manifest {
   std::map<std::string, Variables, std::less<>> config_maps_;
   bool has_workflow_ = false;
   bool is_mpi_ = false, says_nodes_ = false;
+  bool is_counted_ = false;  ///< a document of kWorkloads is read
 };
 
 }  // namespace

@@ -16,13 +16,17 @@ namespace {
 
 constexpr ArgumentKnowledge kOfMegatron = {megatron_reads, megatron_switch};
 
-/// argparse stops at a word behind a switch, and at a second one behind a number.
+/// argparse stops at a word behind a switch, and at a second one behind a number. What begins with
+/// a dash may be a short option of the program's own.
 Result<void> check_values(const std::vector<Argument>& arguments) {
   for (const Argument& argument : arguments) {
     if (argument.list.empty() || !argument.unknown.empty()) continue;
     const bool alone = megatron_switch(argument.name);
     const bool several = argument.list != argument.value && megatron_number(argument.name);
-    if (!alone && !several) continue;
+    const std::string_view stray =
+        std::string_view(argument.list)
+            .substr(alone ? 0 : argument.value.size() + (several ? 1 : 0));
+    if ((!alone && !several) || stray.starts_with('-')) continue;
     std::string found = argument.list.substr(0, 60);
     std::ranges::replace(found, ',', ' ');
     return input_error("{}: --{}: found \"{}\"; allowed: {}", argument.where,
