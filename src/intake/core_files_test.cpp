@@ -165,6 +165,21 @@ TEST(UserFile, OfAnotherProgramIsRefused) {
 }
 
 // A named model with fewer layers is read; another size of it is not, and said so.
+TEST(PrimusFile, TellsWhatAModuleHasNoUseFor) {
+  const auto r = parse_primus(
+      "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n"
+      "    modle: llama3.1_8B.yaml\n    override:\n      micro_batch_size: 4\n",
+      "exp.yaml", {});
+  ASSERT_TRUE(r);
+  std::string unknown;
+  for (const Leftover& leftover : r->leftovers)
+    if (leftover.kind == Leftover::Kind::kUnknown)
+      unknown += leftover.where + " " + leftover.name + "\n";
+  EXPECT_EQ(unknown,
+            "exp.yaml:5 modules.pre_trainer.modle\n"
+            "exp.yaml:7 modules.pre_trainer.override.micro_batch_size\n");
+}
+
 TEST(PrimusFile, SizesBesideANamedModel) {
   const auto r = parse_primus(
       "modules:\n  pre_trainer:\n    framework: megatron\n    model: llama3.1_8B.yaml\n"

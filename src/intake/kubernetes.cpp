@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/collection.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "intake/launch_script.h"
 #include "spec/settings/settings.h"
@@ -25,6 +27,22 @@ constexpr int kDeepestManifest = 32, kMostNodes = 100'000;
 constexpr std::array<std::string_view, 9> kWorkloads = {"Pod",    "Job",         "CronJob",
                                                         "JobSet", "StatefulSet", "PyTorchJob",
                                                         "MPIJob", "TrainJob",    "LeaderWorkerSet"};
+
+/// What says which containers there are and how often. Whoever does not read one of them counts
+/// other GPUs.
+constexpr std::array kCounting = std::to_array<std::string_view>(
+    {"replicas", "parallelism", "containers", "resources", "limits", "numNodes", "resourcesPerNode",
+     "numProcPerNode", "nprocPerNode", "leaderWorkerTemplate", "leaderTemplate", "workerTemplate",
+     "pytorchReplicaSpecs", "mpiReplicaSpecs"});
+
+/// The word that a key nearly is; nothing where it is one, or none of them. Letter case counts.
+std::optional<std::string_view> nearly_counting(std::string_view key) {
+  constexpr size_t kShortest = 5, kLong = 8;
+  if (key.size() < kShortest || base::contains(kCounting, key)) return std::nullopt;
+  for (const std::string_view word : kCounting)
+    if (base::edit_distance(key, word) <= (word.size() >= kLong ? 2 : 1)) return word;
+  return std::nullopt;
+}
 
 int manifest_line(const YAML::Node& node) {
   return node.Mark().is_null() ? 1 : node.Mark().line + 1;
@@ -58,6 +76,7 @@ class Manifest {
     const YAML::Node kind = member(document, "kind"), spec = member(document, "spec");
     const std::string word = is_there(kind) && kind.IsScalar() ? kind.Scalar() : "";
     is_mpi_ = word == "MPIJob";
+    is_counted_ = base::contains(kWorkloads, word);
     given_.clear();
     group_size_.clear();
     if (word == "PyTorchJob") set_given_by_operator(spec);
@@ -120,6 +139,18 @@ class Manifest {
     return 1;
   }
 
+  /// Names of one's own stand among labels and what selects nodes.
+  void check_keys(const YAML::Node& node, std::string_view name) {
+    constexpr std::array kOwnNames = std::to_array<std::string_view>(
+        {"labels", "annotations", "nodeSelector", "matchLabels", "selector"});
+    if (base::contains(kOwnNames, name)) return;
+    for (const auto& pair : node)
+      if (pair.first.IsScalar())
+        if (const auto meant = nearly_counting(pair.first.Scalar()))
+          fail(pair.first,
+               fmt::format("{} is not known here; did you mean {}?", pair.first.Scalar(), *meant));
+  }
+
   /// `role`: Launcher or Worker, where there are such; `name`: the key that the node stands at.
   void walk(const YAML::Node& node, int64_t pods, int depth, const std::string& role,
             const std::string& name) {
@@ -128,6 +159,7 @@ class Manifest {
     if (node.IsSequence())
       for (const auto& item : node) walk(item, pods, depth + 1, role, "");
     if (!node.IsMap()) return;
+    if (is_counted_) check_keys(node, name);
     pods = std::min(pods * count(node, "replicas") * count(node, "parallelism"), kMostRanks);
     if (const YAML::Node all = member(node, "containers"); is_there(all) && all.IsSequence())
       for (const auto& container : all)
@@ -313,6 +345,7 @@ class Manifest {
   std::map<std::string, Variables, std::less<>> config_maps_;
   bool has_workflow_ = false;
   bool is_mpi_ = false, says_nodes_ = false;
+  bool is_counted_ = false;  ///< a document of kWorkloads is read
 };
 
 }  // namespace

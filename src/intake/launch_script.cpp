@@ -221,10 +221,10 @@ Result<void> check_once(const std::vector<Argument>& arguments) {
 /// A line that begins with an argument belongs to the one before, whose backslash is missing.
 Result<void> check_no_loose_lines(const ShellRun& run) {
   for (const ShellCommand& command : run.commands)
-    if (!command.words.empty() && is_flag_word(command.words.front()))
+    if (command.around < command.words.size() && is_flag_word(command.words[command.around]))
       return input_error(
           "{}: {} stands alone: does the line before it lack a backslash at its end?",
-          run.session.where(command.line), command.words.front().text);
+          run.session.where(command.line), command.words[command.around].text);
   return {};
 }
 
@@ -279,9 +279,11 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
         run.session.where(launch.line), count,
         count == 1 ? "job of the same settings runs" : "jobs of the same settings run"));
   if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
-  reading.node_gpus = launch.node_gpus;
-  reading.node_gpus_from =
-      fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.gpus_from);
+  if (launch.node_gpus > 0) {
+    reading.node_gpus = launch.node_gpus;
+    reading.node_gpus_from =
+        fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.gpus_from);
+  }
   if (!launch.gpus_from.empty() && reading.settings.find("gpus") == nullptr)
     reading.open["gpus"] = fmt::format("{}: how many GPUs are used: {}; give --gpus",
                                        run.session.where(launch.gpus_line), launch.gpus_from);

@@ -1,5 +1,6 @@
 #include "intake/launch_script.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/test_support.h"
@@ -38,6 +39,14 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(gpus_of("#SBATCH -N 2\n#SBATCH --gres=gpu:a100:8\n"
                     "srun torchrun --nnodes $SLURM_NNODES --nproc-per-node gpu train.py"),
             16);
+  // Of a node's resources the GPUs: others stand beside them, and kinds of GPUs beside each other.
+  for (const char* gres : {"nvme:100,gpu:4", "gpu:4,nvme:100", "gpu:a100:2,gpu:v100:2"})
+    EXPECT_EQ(gpus_of(fmt::format("#SBATCH -N 2\n#SBATCH --gres={}\nsrun torchrun --nnodes 2 "
+                                  "--nproc-per-node $SLURM_GPUS_ON_NODE train.py",
+                                  gres)),
+              8)
+        << gres;
+  EXPECT_EQ(gpus_of("#SBATCH --nodes=3 --tasks-per-node=4\nsrun python train.py"), 12);
   EXPECT_EQ(gpus_of("mpirun -np 64 -N 8 -x PATH python train.py"), 64);
   EXPECT_EQ(gpus_of("mpirun -npernode 8 python train.py"), 0);
   EXPECT_EQ(gpus_of("deepspeed --num_nodes 2 --num_gpus 8 train.py --deepspeed"), 16);
@@ -71,6 +80,18 @@ std::string other_nodes(const std::string& command) {
   const auto launch = launch_of(run->commands.back(), *run);
   if (!launch || launch->idle_nodes == 0) return "";
   return launch->awaited_nodes > launch->started_on ? "waits" : "idle";
+}
+
+TEST(LaunchScript, OptionsAreCutShortOrMisspelt) {
+  EXPECT_EQ(gpus_of("torchrun --nnode 2 --nproc_per_nod=4 train.py"), 8);
+  EXPECT_EQ(gpus_of("deepspeed --num_node 2 --num_gpu 8 train.py"), 16);
+  // Cut short it could be several; what is none of them is not taken for another.
+  EXPECT_EQ(gpus_of("torchrun --nnodes 2 --nproc_per_nodes 8 train.py"), 0);
+  EXPECT_EQ(gpus_of("#SBATCH -N 2 --ntask-per-nod=8\nsrun python train.py"), 0);
+  // These read alike and are options of their own.
+  EXPECT_EQ(gpus_of("#SBATCH -N 2 --ntasks-per-node=8 --cpus-per-task=8 --ntasks-per-core=1\n"
+                    "srun --cpus-per-gpu 4 --nodelist a,b python train.py"),
+            16);
 }
 
 TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {

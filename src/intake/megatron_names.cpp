@@ -170,4 +170,12 @@ bool megatron_switch(std::string_view name) {
                    name == "moe_tp_extend_ep" || name == "moe_layer_recompute";
 }
 
+bool megatron_number(std::string_view name) {
+  if (const MegatronDimension* dimension = find_megatron_dimension(name))
+    return dimension->kind == DimensionKind::kInteger || dimension->kind == DimensionKind::kReal;
+  const SettingInfo* info = megatron_setting(name);
+  return info != nullptr &&
+         (info->kind == SettingKind::kInteger || info->kind == SettingKind::kReal);
+}
+
 }  // namespace ergometer::intake

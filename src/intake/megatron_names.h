@@ -36,5 +36,7 @@ const std::vector<std::string>& megatron_names();
 /// Whether an argument counts, and whether it stands without a value.
 bool megatron_reads(std::string_view name);
 bool megatron_switch(std::string_view name);
+/// Whether it is one number, behind which no other word may stand.
+bool megatron_number(std::string_view name);
 
 }  // namespace ergometer::intake

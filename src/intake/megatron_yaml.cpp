@@ -161,6 +161,11 @@ void set_primus_model(const spec::FlatYaml& values, const std::string& module,
                        {fmt::format("{}:{}", file, it->second.line), module + "model"});
 }
 
+bool is_read_of_module(std::string_view key, const std::string& module) {
+  return key == module + "framework" || key == module + "config" || key == module + "model" ||
+         key.starts_with(module + "overrides");
+}
+
 /// A size beside a model that is named: fewer layers of it are read, anything else would be another
 /// model's.
 void read_other_size(const std::string& name, const spec::FlatValue& value, const std::string& key,
@@ -216,9 +221,14 @@ Result<Reading> parse_primus(const std::string& text, const std::string& file,
                          {fmt::format("{}:{}", file, shards->second.line), shards->first});
   set_primus_model(values, module, file, reading);
   add_reading(reading, std::move(other));
-  for (const auto& [key, value] : values)
-    if (!key.starts_with(module))
-      reading.leftovers.push_back(classify("primus", key, fmt::format("{}:{}", file, value.line)));
+  for (const auto& [key, value] : values) {
+    if (is_read_of_module(key, module)) continue;
+    const std::string where = fmt::format("{}:{}", file, value.line);
+    if (key.starts_with(module) && divides_job(key) && !is_off(value.text) && value.text != "1")
+      return input_error("{}: {}: stands outside {}, where it counts", where, key,
+                         overrides.substr(0, overrides.size() - 1));
+    reading.leftovers.push_back(classify("primus", key, where));
+  }
   spec::set_framework(reading.settings, "primus", file);
   reading.form = "an experiment of Primus";
   reading.notes = std::move(notes);

@@ -1,6 +1,7 @@
 // Megatron-LM's programs, and those of DeepSpeed's fork.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/collection.h"
@@ -14,6 +15,26 @@ namespace ergometer::intake {
 namespace {
 
 constexpr ArgumentKnowledge kOfMegatron = {megatron_reads, megatron_switch};
+
+/// argparse stops at a word behind a switch, and at a second one behind a number. What begins with
+/// a dash may be a short option of the program's own.
+Result<void> check_values(const std::vector<Argument>& arguments) {
+  for (const Argument& argument : arguments) {
+    if (argument.list.empty() || !argument.unknown.empty()) continue;
+    const bool alone = megatron_switch(argument.name);
+    const bool several = argument.list != argument.value && megatron_number(argument.name);
+    const std::string_view stray =
+        std::string_view(argument.list)
+            .substr(alone ? 0 : argument.value.size() + (several ? 1 : 0));
+    if ((!alone && !several) || stray.starts_with('-')) continue;
+    std::string found = argument.list.substr(0, 60);
+    std::ranges::replace(found, ',', ' ');
+    return input_error("{}: --{}: found \"{}\"; allowed: {}", argument.where,
+                       base::dashed(argument.name), found,
+                       alone ? "nothing behind it, for it is a switch" : "one number");
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -41,6 +62,7 @@ Result<Reading> ProgramReader::megatron() {
     return refuse("trains by slime's FSDP, whose words are not read; Megatron-LM's are");
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kOfMegatron));
+  ERGOMETER_TRY(check_values(arguments));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
   choose_attention(reading.settings);
   if (is_slime_fine_tuning())

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/collection.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "intake/asked_gpus.h"
 #include "intake/compose.h"
@@ -98,6 +100,27 @@ class RunFile {
         if (base::contains(part, "..") && part.find_first_not_of("0123456789. ") == part.npos)
           return input_error("{}: {}: found \"{}\", a range; allowed: how many GPUs a node has",
                              where(key), key, text(key));
+    return {};
+  }
+
+  /// What counts its nodes and GPUs: a key that is nearly one of them, or says no number, would
+  /// leave one.
+  Result<void> check_counts(std::span<const std::string_view> keys) const {
+    for (const std::string_view key : keys) {
+      if (const auto it = values_.find(key); it != values_.end()) {
+        if (launcher_number(it->second.text) == 0)
+          return input_error("{}: {}: found \"{}\"; allowed: a whole number of at least 1",
+                             where(key), key, it->second.text);
+        continue;
+      }
+      for (const auto& [other, value] : values_) {
+        constexpr size_t kLong = 8;
+        const size_t edits = base::edit_distance(other, key);
+        if (edits > 0 && edits <= (key.size() > kLong ? 2 : 1) && !base::contains(other, "cpu"))
+          return input_error("{}: {} is not known here; did you mean {}?", where(other), other,
+                             key);
+      }
+    }
     return {};
   }
 
@@ -219,6 +242,16 @@ class RunFile {
   const ScriptContext& context_;
 };
 
+/// Keys that say how many nodes and GPUs there are, as whole numbers.
+using CountKeys = std::span<const std::string_view>;
+constexpr std::array kCountsOfSky = std::to_array<std::string_view>({"num_nodes"});
+constexpr std::array kCountsOfDstack = std::to_array<std::string_view>({"nodes"});
+constexpr std::array kCountsOfAzure = std::to_array<std::string_view>(
+    {"resources.instance_count", "distribution.process_count_per_instance"});
+constexpr std::array kCountsOfDetermined =
+    std::to_array<std::string_view>({"resources.slots_per_trial"});
+constexpr std::array kCountsOfMcli = std::to_array<std::string_view>({"compute.gpus", "gpu_num"});
+
 /// The section as a file of its own; empty where there is none.
 std::string section_text(const std::string& text, const char* section) {
   try {
@@ -320,6 +353,11 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
   const bool of_sky = values.contains("run"), of_dstack = run.is_of_dstack(),
              of_azure = !of_sky && run.is_of_azure();
   if (of_dstack) ERGOMETER_TRY(run.check_dstack());
+  ERGOMETER_TRY(run.check_counts(of_sky          ? CountKeys(kCountsOfSky)
+                                 : of_dstack     ? CountKeys(kCountsOfDstack)
+                                 : of_azure      ? CountKeys(kCountsOfAzure)
+                                 : of_determined ? CountKeys(kCountsOfDetermined)
+                                                 : CountKeys(kCountsOfMcli)));
   StartedProgram program;
   if (of_determined) ERGOMETER_TRY(add_determined_variables(text, file, program));
   const AskedGpus asked = of_sky          ? run.asked_of_sky(program)

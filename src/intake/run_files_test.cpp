@@ -46,7 +46,7 @@ TEST(RunFiles, VariablesOfATask) {
   ASSERT_TRUE(reading) << reading.error().message;
   EXPECT_EQ(reading->form, "a task of SkyPilot");
   EXPECT_EQ(of_sky(head, "tensor_model_parallel_size",
-                   "--nproc-per-node 8 x.py --tensor-model-parallel-size $LAYERS"),
+                   "--nproc-per-node 8 x.py --tensor-model-parallel-size $LAYERS --save"),
             "4");
 }
 

@@ -19,12 +19,15 @@ class AccelerateReader {
     read_.copy_count("num_processes", "gpus");
     const auto machines = read_.integer("num_machines", 1),
                ranks = read_.integer("num_processes", 1);
-    if (machines && ranks && *ranks % *machines == 0) node_gpus_ = *ranks / *machines;
+    if (machines && ranks && *ranks % *machines == 0) {
+      node_gpus_ = *ranks / *machines;
+      read_.set_node_gpus(node_gpus_, *machines, "num_processes");
+    }
     // DeepSpeed's own launcher starts processes on the hosts of a list, unless told not to.
     const bool reaches = !is_off(read_.text("deepspeed_config.deepspeed_hostfile")) &&
                          read_.text("deepspeed_config.deepspeed_multinode_launcher") != "standard";
     if (machines && !reaches) read_.reading().launchers = *machines;
-    read_.find("use_cpu");
+    if (read_.flag("use_cpu", false)) read_.refuse("use_cpu", "false: no GPU trains");
     read_precision();
     read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps");
     read_parallelism_config(read_);

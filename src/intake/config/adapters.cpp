@@ -62,7 +62,8 @@ void read_lora(FlatReader& read, std::string_view rank, std::string_view targets
 }
 
 Result<Reading> parse_peft(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, flatten_json(text, file));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, flatten_json(text, file));
+  values.try_emplace("r", spec::FlatValue{"8", -1, file + ", PEFT's default"});
   FlatReader read(values, file, "peft");
   const std::string type = read.text("peft_type", "LORA");
   if (type != "LORA" && type != "ADALORA")

@@ -204,6 +204,7 @@ class FineTuningReader {
     if (*devices < 1 || *devices > spec::kMostRanks || nodes > spec::kMostRanks)
       return read_.refuse("devices", "a whole number");
     read_.set_count("gpus", *devices * nodes, "devices");
+    read_.set_node_gpus(*devices, nodes, "devices");
     const bool hybrid = pretrains && nodes > 1;
     if (!read_sharding_strategy(read_, hybrid ? "hybrid_shard" : "full_shard", "devices", *devices))
       read_.refuse("devices", "a whole number");

@@ -93,6 +93,7 @@ class LightningReader {
     if (known) {
       node_gpus_ = devices;
       read_.set_count("gpus", devices * *count, kDevices);
+      read_.set_node_gpus(devices, *count, kDevices);
       return;
     }
     read_.reading().open["gpus"] = fmt::format(

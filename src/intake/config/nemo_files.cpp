@@ -222,9 +222,11 @@ class RecipeFileReader {
   void read_gpus() {
     const auto devices = read_.integer("trainer.devices", 1);
     const auto nodes = read_.integer("trainer.num_nodes", 1);
-    if (devices)
+    if (devices) {
       read_.set_count("gpus", *devices * std::min<int64_t>(nodes.value_or(1), 1 << 20),
                       "trainer.devices");
+      read_.set_node_gpus(*devices, nodes.value_or(1), "trainer.devices");
+    }
     const std::string accelerator = read_.text("trainer.accelerator", "gpu");
     if (accelerator != "gpu" && accelerator != "cuda" && accelerator != "auto")
       read_.refuse("trainer.accelerator", "gpu");

@@ -183,6 +183,7 @@ class NeoxReader {
     // On all hosts of a hostfile, which is not read, or on this one.
     const bool says = nodes && *nodes > 0;
     read_.set_count("gpus", *each * (says ? std::min(*nodes, spec::kMostRanks) : 1), "num_gpus");
+    read_.set_node_gpus(*each, says ? *nodes : 1, "num_gpus");
     if (!says)
       read_.note("num_gpus without num_nodes is taken to be of one node; --gpus says more");
   }

@@ -8,6 +8,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/nemo_files.h"
+#include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "spec/catalog/read.h"
 #include "spec/model/model_names.h"
@@ -77,6 +78,14 @@ constexpr std::array kArgumentPaths = std::to_array<ArgumentPath>({
     {"seq_length", "data.seq_length", "dataset.sequence_length"},
     {"precision_config", "", "mixed_precision"},
 });
+
+/// Names of all of these arguments.
+std::vector<std::string_view> read_arguments() {
+  std::vector<std::string_view> names;
+  for (const Division& it : kDivisions) names.insert(names.end(), {it.argument, it.name});
+  for (const ArgumentPath& it : kArgumentPaths) names.push_back(it.argument);
+  return names;
+}
 
 std::string path_of_argument(std::string_view argument, bool of_bridge) {
   for (const Division& it : kDivisions)
@@ -198,7 +207,11 @@ Result<Reading> parse_recipe_python(const std::string& written, const std::strin
                      call.of_bridge,
                      call.tunes,
                      {}};
+  std::vector<Leftover> misspelt;
   for (const PythonArgument& it : arguments_of_call(text, call.open)) {
+    if (auto leftover =
+            misspelt_argument(it.name, fmt::format("{}:{}", file, it.line), read_arguments()))
+      misspelt.push_back(*std::move(leftover));
     if (it.value.starts_with('*'))
       return input_error(
           "{}:{}: found {}, which is known only when the program runs; write the arguments out",
@@ -214,6 +227,7 @@ Result<Reading> parse_recipe_python(const std::string& written, const std::strin
   if (const auto whole = recipe.values.find("peft"); whole != recipe.values.end())
     recipe.tunes = recipe.tunes && whole->second.text != "None";
   ERGOMETER_ASSIGN(Reading reading, read_named_recipe(recipe, file));
+  reading.leftovers.insert(reading.leftovers.end(), misspelt.begin(), misspelt.end());
   if (!values.taken().empty()) {
     std::string all;
     for (const std::string& one : values.taken()) all += (all.empty() ? "" : ", ") + one;

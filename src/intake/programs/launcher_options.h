@@ -32,6 +32,18 @@ struct LauncherCounts {
 /// Whether the word is one of Slurm's numbers; `at` moves to the last word used.
 bool read_slurm_option(const std::vector<ShellText>& words, size_t& at, LauncherCounts& counts);
 
+/// A launcher's options that say how many processes it starts and where, and those that read alike.
+struct CountingOptions {
+  std::string_view launcher;
+  std::vector<std::string_view> count, others;
+};
+/// By the launcher whose options it has ("srun" of sbatch); null: its spelling is not looked at.
+const CountingOptions* counting_options(std::string_view launcher);
+
+/// The word with an option that is cut short written in full, as argparse and getopt_long take it.
+/// `wrong` is told of the first word that is none of the launcher's and nearly one that counts.
+std::string spelt_out(const std::string& word, const CountingOptions& options, std::string& wrong);
+
 /// How many of something; 0 where the text is no such number.
 int64_t launcher_number(const std::string& text);
 

@@ -236,6 +236,12 @@ std::string FlatReader::perhaps_meant(const std::string& key) const {
   return section + std::string(*near);
 }
 
+void FlatReader::set_node_gpus(int64_t each, int64_t nodes, std::string_view key) {
+  if (nodes < 2) return;
+  reading_.node_gpus = each;
+  reading_.node_gpus_from = fmt::format("{}: {}", origin(key).text, key);
+}
+
 /// Whether a section around the key says `enabled: false`.
 bool FlatReader::is_switched_off(const std::string& key) const {
   for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1)) {
@@ -307,7 +313,8 @@ Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& 
   std::string message = values.error().message;
   for (const auto& [yaml, json] :
        {std::pair<std::string_view, std::string_view>("not valid YAML", "not valid JSON"),
-        {"expected a YAML mapping (key: value)", "expected an object"}})
+        {"expected a YAML mapping (key: value)", "expected an object"},
+        {"a second YAML document", "a second value"}})
     if (const size_t at = message.find(yaml); at != message.npos)
       message.replace(at, yaml.size(), json);
   return input_error(std::move(message));

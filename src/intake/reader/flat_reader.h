@@ -68,6 +68,9 @@ class FlatReader {
   /// Something that was read, and that the prediction knows not: "memory: ...".
   void not_modelled(std::string_view key, std::string says);
 
+  /// So many GPUs of each of several nodes: a cluster whose nodes have others is warned of.
+  void set_node_gpus(int64_t each, int64_t nodes, std::string_view key);
+
   spec::Origin origin(std::string_view key) const;
   const std::string& file() const { return file_; }
   const std::optional<base::Error>& error() const { return error_; }

@@ -152,4 +152,14 @@ Leftover classify(std::string_view framework, std::string_view name, std::string
   return leftover;
 }
 
+std::optional<Leftover> misspelt_argument(std::string_view name, std::string where,
+                                          std::span<const std::string_view> read) {
+  constexpr size_t kShortest = 6, kMostEdits = 2;
+  if (name.size() < kShortest || base::contains(read, name)) return std::nullopt;
+  const auto near = base::nearest(name, read);
+  if (!near || base::edit_distance(name, *near) > kMostEdits) return std::nullopt;
+  return Leftover{Leftover::Kind::kUnknown, std::string(name), std::move(where),
+                  std::string(*near)};
+}
+
 }  // namespace ergometer::intake

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +38,10 @@ bool is_listed_option(std::string_view framework, std::string_view name);
 /// framework's reader understands, for suggestions.
 Leftover classify(std::string_view framework, std::string_view name, std::string where,
                   const std::vector<std::string>& also = {});
+
+/// What Python refuses with a TypeError: a name that a call has no use for and that is nearly one
+/// of those that it is `read` by. Nothing where the name is one of them, or like none.
+std::optional<Leftover> misspelt_argument(std::string_view name, std::string where,
+                                          std::span<const std::string_view> read);
 
 }  // namespace ergometer::intake

@@ -34,7 +34,13 @@ class GpuCount {
     const int64_t on_node = !by_.slurm.gpus_per_node.empty()
                                 ? known(by_.slurm.gpus_per_node, "--gpus-per-node")
                                 : batch.gpus_per_node;
-    const int64_t gpus = gpus_of(batch, slurm_nodes, on_node);
+    int64_t gpus = gpus_of(batch, slurm_nodes, on_node);
+    // Its launcher, or sbatch, stops at it.
+    if (const std::string& wrong = by_.misspelt.empty() ? run_.session.misspelt : by_.misspelt;
+        !wrong.empty()) {
+      gpus = 0;
+      why_ = wrong;
+    }
     if (gpus == 0 && why_.empty() && !by_.launcher.empty())
       why_ = fmt::format("{} is not told how many processes it starts", by_.launcher);
     launch_.gpus = gpus;

@@ -17,6 +17,7 @@ struct LauncherWords {
   LauncherCounts slurm, mpi, own;
   std::string hostfile{kOwnHostfile}, hosts, het_group, include, exclude, resource_sets;
   std::string shown;               ///< the words that say how many GPUs there are
+  std::string misspelt;            ///< what is wrong with one of them; empty: nothing
   bool starts_everywhere = false;  ///< one of them starts processes on other nodes
   bool by_srun = false;            ///< that one is srun
   bool picks_nodes = false;        ///< which is told on which nodes: one of several such commands

@@ -81,14 +81,16 @@ BatchLines read_batch_lines(const std::string& script, const std::vector<ShellTe
         hosts.read(batch_words(line.substr(std::string_view(mark).size())), line[1] == 'P');
     if (!line.starts_with("#SBATCH")) continue;
     session.is_batch = true;
-    const std::vector<ShellText> said = batch_words(std::string_view(line).substr(7));
+    std::vector<ShellText> said = batch_words(std::string_view(line).substr(7));
     // What follows is asked for by the other parts of a job.
     if (!said.empty() && (said.front().text == "hetjob" || said.front().text == "packjob")) break;
-    for (size_t at = 0; at < said.size(); ++at)
+    for (size_t at = 0; at < said.size(); ++at) {
+      said[at].text = spelt_out(said[at].text, *counting_options("srun"), session.misspelt);
       if (const auto list = option_value(said, at, "--export"))
         lines.exports = *list;
       else
         read_slurm_option(said, at, lines.counts);
+    }
   }
   if (started_by(words, "bsub") || started_by(words, "qsub"))
     hosts.read(words, started_by(words, "qsub"));

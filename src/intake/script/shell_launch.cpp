@@ -223,6 +223,8 @@ class LaunchReader {
   }
   void read_option(size_t& at) {
     const size_t before = at;
+    if (const CountingOptions* options = counting_options(by_.launcher))
+      words_[at].text = spelt_out(words_[at].text, *options, by_.misspelt);
     const auto take = [&](std::string_view name, std::string& target, bool counts = true) {
       if (at != before) return;
       if (auto value = option_value(words_, at, name)) {
@@ -404,7 +406,7 @@ class LaunchReader {
 
   static constexpr std::string_view kRunTrain = "run_train.sh";
 
-  const LaunchWords& words_;
+  LaunchWords words_;
   const ShellRun& run_;
   Launch launch_;
   LauncherWords by_;

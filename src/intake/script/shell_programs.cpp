@@ -180,6 +180,7 @@ void ScriptRunner::record(const Words& words) {
   ShellCommand command;
   for (const Words& around : contexts_)
     command.words.insert(command.words.end(), around.begin(), around.end());
+  command.around = command.words.size();
   command.words.insert(command.words.end(), words.begin(), words.end());
   if (run_.commands.size() >= ShellRun::kMostCommands) return check_is_kept(command);
   command.line = session_.line;

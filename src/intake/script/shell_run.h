@@ -18,6 +18,7 @@ struct ShellCommand {
 
   /// Launchers around an inner shell (`srun -N 2 bash -c ...`) stand in front.
   std::vector<ShellText> words;
+  size_t around = 0;  ///< words of these launchers
   int line = 0;
   /// Its environment, as far as it is known.
   std::map<std::string, std::string, std::less<>> environment;

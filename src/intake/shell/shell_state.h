@@ -114,8 +114,9 @@ struct ShellSession {
   std::map<std::string, std::string, std::less<>> of_run;  ///< marks of what stays in a run: $$
   bool is_batch = false;  ///< has #SBATCH lines: the SLURM_ variables are there
   BatchRequest batch;
-  int line = 0;       ///< of the command being run
-  int exit_line = 0;  ///< where the script ended by `exit`; 0: at its end
+  std::string misspelt;  ///< what is wrong with an option of its #SBATCH lines; empty: nothing
+  int line = 0;          ///< of the command being run
+  int exit_line = 0;     ///< where the script ended by `exit`; 0: at its end
   int64_t steps = 0;
   std::string failure;   ///< the first reason why the script cannot be followed, with file and line
   int64_t expanded = 0;  ///< characters made by expansions

@@ -94,6 +94,10 @@ class OwnLoopReader : ProgramPart {
   /// Of Accelerator(...): a number format (as of `read_autocast`), passes, whose batches it splits.
   void read_accelerator(const PythonArgument& it, size_t at, std::string& precision) {
     constexpr const char* kPasses = "gradient_accumulation_steps";
+    constexpr std::array kRead = std::to_array<std::string_view>(
+        {"mixed_precision", kPasses, "gradient_accumulation_plugin", "split_batches", "fsdp_plugin",
+         "deepspeed_plugin", "deepspeed_plugins"});
+    tell_misspelt(it.name, it.line, kRead);
     const auto value = values_.text(it.value, at);
     if (it.name == "mixed_precision" && value && *value != "no" && *value != "None")
       precision = *value;
@@ -181,6 +185,9 @@ class OwnLoopReader : ProgramPart {
     if (base::lower(plugin.word("sync_each_batch")) == "true") take(plugin, kSyncsEach, "true");
   }
   bool read_fsdp_plugin(const Plugin& plugin) {
+    constexpr std::array kRead = std::to_array<std::string_view>(
+        {"sharding_strategy", "reshard_after_forward", "activation_checkpointing", "cpu_offload"});
+    for (const PythonArgument& it : plugin.given) tell_misspelt(it.name, plugin.line, kRead);
     std::string strategy = base::lower(plugin.word("sharding_strategy"));
     strategy.erase(0, strategy.rfind('.') + 1);  // npos + 1 is 0
     constexpr std::array kStrategies = std::to_array<std::string_view>(
@@ -204,6 +211,10 @@ class OwnLoopReader : ProgramPart {
     return true;
   }
   bool read_deepspeed_plugin(const Plugin& plugin) {
+    constexpr std::array kRead =
+        std::to_array<std::string_view>({"hf_ds_config", "zero_stage", "offload_optimizer_device",
+                                         "offload_param_device", "gradient_accumulation_steps"});
+    for (const PythonArgument& it : plugin.given) tell_misspelt(it.name, plugin.line, kRead);
     for (const char* argument :
          {"hf_ds_config", "zero_stage", "offload_optimizer_device", "offload_param_device"})
       if (!is_known(plugin, argument)) return false;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "intake/reader/framework_options.h"
+
 namespace ergometer::intake {
 
 bool ProgramPart::is_definition(size_t at) const {
@@ -17,6 +19,12 @@ Result<void> ProgramPart::in_branch(int line, std::string_view what, int branch)
       "script runs; give a copy of the script without that choice, or the arguments as YAML or "
       "JSON",
       file_, line, what, branch);
+}
+
+void ProgramPart::tell_misspelt(std::string_view name, int line,
+                                std::span<const std::string_view> read) {
+  if (auto leftover = misspelt_argument(name, fmt::format("{}:{}", file_, line), read))
+    program_.leftovers.push_back(*std::move(leftover));
 }
 
 void ProgramPart::leave_open(const char* setting, int line, const std::string& what,

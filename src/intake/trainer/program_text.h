@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,8 @@ class ProgramPart : protected PythonReader {
   Result<void> in_branch(int line, std::string_view what, int branch) const;
   bool is_method(size_t at) const { return at > 0 && text_[at - 1] == '.'; }
   /// What is known only when the script runs, so that it is to be given beside it.
+  /// Of a call's argument that is nearly one by which it is read.
+  void tell_misspelt(std::string_view name, int line, std::span<const std::string_view> read);
   void leave_open(const char* setting, int line, const std::string& what, const char* option);
 
   TrainerProgram& program_;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
 #include "intake/reader/python_changes.h"
 #include "intake/reader/python_names.h"
 #include "intake/reader/python_objects.h"
@@ -100,7 +101,9 @@ class ArgumentsReader : ProgramPart {
         place_ = at;
         note_trl(it.name, it.callee);
         ERGOMETER_TRY(refuse_branch(it, at, open));
+        of_peft_ = it.name == "LoraConfig";
         ERGOMETER_TRY(read_call(it.callee, arguments_of_call(text_, open)));
+        if (of_peft_) note_default_rank(at);
         is_called_ = is_called_ || makes_arguments(it.callee);
         if (makes_arguments(it.callee)) ERGOMETER_TRY(read_made(at, open));
       }
@@ -116,6 +119,12 @@ class ArgumentsReader : ProgramPart {
     program_.kind = TrainerKind::kTrl;
     if (name != "SFTConfig" && program_.leftovers.empty())
       program_.leftovers.push_back(preference_training(name, file_));
+  }
+  /// PEFT's own, where LoraConfig(...) is told of none.
+  void note_default_rank(size_t at) {
+    program_.values.try_emplace(
+        "lora_r",
+        spec::FlatValue{"8", -1, fmt::format("{}:{}, PEFT's default", file_, line_at(text_, at))});
   }
   /// The Trainer's or TRL's own class that a class is or derives from; null: none.
   const CalleeName* configuration(const std::string& class_name) const {
@@ -332,8 +341,14 @@ class ArgumentsReader : ProgramPart {
       return {};
     if (trains && !is({"max_seq_length", "packing"})) return {};
     if (callee == Callee::kAdapters &&
-        !is({"r", "target_modules", "modules_to_save", "layers_to_transform", "use_dora"}))
+        !is({"r", "target_modules", "modules_to_save", "layers_to_transform", "use_dora"})) {
+      // What else get_peft_model(...) is told may be Unsloth's.
+      Leftover leftover = classify("peft", argument.name, fmt::format("{}:{}", file_, line),
+                                   {"r", "target_modules", "layers_to_transform", "use_dora"});
+      if (of_peft_ && leftover.kind == Leftover::Kind::kUnknown)
+        program_.leftovers.push_back(std::move(leftover));
       return {};
+    }
     if (callee == Callee::kAdapters) argument.name = "lora_" + argument.name;
     // What it makes is read where it is made.
     if (callee <= Callee::kTrlArguments && is({"parallelism_config"})) return {};
@@ -412,6 +427,7 @@ class ArgumentsReader : ProgramPart {
   size_t place_ = 0;  ///< of the call that is read
   size_t calls_ = 0, arguments_ = 0;
   bool is_called_ = false;
+  bool of_peft_ = false;  ///< what is read now is LoraConfig(...)
 };
 
 }  // namespace

@@ -94,7 +94,11 @@ Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text
   try {
     std::istringstream stream{std::string(text)};
     Builder builder(*document);
-    YAML::Parser(stream).HandleNextDocument(builder);
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(builder);
+    YamlDocument other;
+    for (Builder behind(other); parser.HandleNextDocument(behind);)
+      if (!other.root().is_null()) return second_document(file, other.root().line);
     return document;
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
@@ -103,6 +107,12 @@ Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text
         indents_by_tabs(text) ? "; a line begins with a tab, YAML indents with spaces" : "";
     return input_error("{}:{}:{}: not valid YAML: {}{}", file, line, column, error.msg, tab);
   }
+}
+
+tl::unexpected<base::Error> second_document(const std::string& file, int line) {
+  return input_error(
+      "{}:{}: a second YAML document begins here, which would not be read; allowed: one", file,
+      line);
 }
 
 Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,

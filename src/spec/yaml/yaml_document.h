@@ -49,7 +49,8 @@ class YamlDocument {
   const YamlValue* root_ = add(YamlValue::Kind::kNull, 1);
 };
 
-/// The file's first document. Syntax errors read `file:line:column: not valid YAML: ...`.
+/// The file's only document. Syntax errors read `file:line:column: not valid YAML: ...`; a document
+/// behind the first that says something is an error as well.
 Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
                                                        const std::string& file);
 
@@ -59,5 +60,8 @@ Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
 std::shared_ptr<const YamlDocument> parse_plain_yaml(std::string_view text);
 Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
                                                            const std::string& file);
+
+/// The error of a file with another document behind its first, whose first value is on `line`.
+tl::unexpected<base::Error> second_document(const std::string& file, int line);
 
 }  // namespace ergometer::spec

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "spec/catalog/read.h"
+#include "spec/yaml/yaml_flat.h"
 
 namespace ergometer::spec {
 namespace {
@@ -129,6 +130,17 @@ TEST(YamlDocument, AliasIsTheSameValue) {
   ASSERT_TRUE(document);
   const YamlValue& root = (*document)->root();
   EXPECT_EQ(root.pairs[0].second, root.pairs[1].second);
+}
+
+TEST(YamlDocument, HoldsOneDocument) {
+  for (const char* one : {"---\na: 1\n", "a: 1\n---\n", "a: 1\n---\n# nothing\n...\n"})
+    EXPECT_TRUE(parse_yaml(one, "f.yaml")) << one;
+  const std::string said =
+      "f.yaml:3: a second YAML document begins here, which would not be read; allowed: one";
+  for (const char* two : {"a: 1\n---\nb: 2\n", "---\n---\na: 1\n"}) {
+    EXPECT_EQ(parse_yaml(two, "f.yaml").error().message, said) << two;
+    EXPECT_EQ(flatten_yaml(two, "f.yaml").error().message, said) << two;
+  }
 }
 
 TEST(YamlDocument, MistakesNameTheirPlace) {

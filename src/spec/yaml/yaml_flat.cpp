@@ -7,6 +7,7 @@
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "spec/yaml/yaml_document.h"
 
 namespace ergometer::spec {
 namespace {
@@ -208,7 +209,10 @@ void override_value(FlatYaml& values, const std::string& path, const FlatValue& 
 Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
                               const YamlContext& context) {
   try {
-    const YAML::Node node = YAML::Load(std::string(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    for (size_t i = 1; i < documents.size(); ++i)
+      if (!documents[i].IsNull()) return second_document(file, line_of(documents[i]));
+    const YAML::Node node = documents.empty() ? YAML::Node() : documents.front();
     if (!node.IsMap()) return input_error("{}:1: expected a YAML mapping (key: value)", file);
     Flattener flattener(file, context.nulls);
     ERGOMETER_TRY(flattener.add_map(node, "", 0));

@@ -1,0 +1,8 @@
+#!/bin/bash
+#SBATCH --nodes=2 --ntasks-per-node=8
+read -r -d '' ARGS <<EOF || true
+--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096
+--vocab-size 32000 --bf16 --micro-batch-size 1 --global-batch-size 64
+--tensor-model-parallel-size 4
+EOF
+srun bash -c "python pretrain_gpt.py $ARGS"
