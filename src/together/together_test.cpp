@@ -171,11 +171,10 @@ TEST(Together, JobsOnGpusOfOneNodeShareItsPowerAndAir) {
       base::value_of(engine::simulate(jobs[0].job, {.kernels = false, .intervals = false}));
   EXPECT_EQ(of.jobs[0].alone_step_s, alone.performance.step_time_s);
   EXPECT_EQ(of.jobs[0].alone_max_c, alone.thermal.max_gpu_c);
-  EXPECT_GE(of.jobs[0].max_c, of.jobs[0].placed_max_c);
-  // The second job's GPUs get the air of others than the node's first ones do.
-  EXPECT_EQ(of.jobs[0].placed_max_c, of.jobs[0].alone_max_c);
+  // The first job lies where it does alone; the other one's slots are others than it has alone.
+  EXPECT_NEAR(of.jobs[0].placed_max_c, of.jobs[0].alone_max_c, 0.1);
   EXPECT_NE(of.jobs[1].placed_max_c, of.jobs[1].alone_max_c);
-  EXPECT_GE(of.jobs[1].max_c, of.jobs[1].placed_max_c);
+  for (const JobBeside& job : of.jobs) EXPECT_GT(job.max_c, job.placed_max_c - 0.1);
   // More than alone, by less than the whole of another node.
   EXPECT_GT(of.mean_w, alone.power.cluster_mean_w);
   const Together apart =
