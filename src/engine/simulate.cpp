@@ -9,6 +9,7 @@
 
 #include "engine/expert_rows.h"
 #include "engine/factor_deviation.h"
+#include "engine/outcome/circuit_waits.h"
 #include "engine/outcome/given_algorithms.h"
 #include "engine/outcome/interval.h"
 #include "engine/outcome/limiter.h"
@@ -178,6 +179,9 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
                               .clocks_hz = result.played_at.clocks_hz,
                               .sampled_ranks = {},
                               .stretch = planned.stretch};
+  // Idle while circuits are made, stages do not wait for each other.
+  double& bubble = result.run.performance.pipeline_bubble_fraction;
+  bubble = std::max(0.0, bubble - circuit_waits_s(as_played) / result.timeline.step_s);
   result.run.limiter = limiter(as_played, result.timeline, result.run.performance);
   return {};
 }

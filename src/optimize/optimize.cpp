@@ -228,10 +228,12 @@ class Decision {
   void decide(const std::vector<Played>& played) {
     size_t best = 0;
     Gain best_gain;
+    std::vector<std::pair<size_t, double>> allowed;  // and what they gain, percent
     for (size_t i = 1; i < played.size(); ++i) {
       const Gain gain = paired_gain(options_.objective, played[0].outcomes, played[i].outcomes,
                                     options_.noise_floor_pct);
       if (!played[i].allowed || worse_as_given(i)) continue;
+      allowed.emplace_back(i, gain.value_pct);
       if (best != 0 && gain.value_pct <= best_gain.value_pct) continue;
       best = i;
       best_gain = gain;
@@ -240,6 +242,9 @@ class Decision {
     result_.best_name = best == 0 ? "" : played[best].candidate.name;
     result_.keeps = best == 0 || !best_gain.certain();
     const size_t chosen = result_.keeps ? 0 : best;
+    for (const auto& [other, gain_pct] : allowed)
+      if (chosen != 0 && other != best && gain_pct > best_gain.value_pct - options_.noise_floor_pct)
+        result_.as_good.push_back(played[other].candidate.name);
     result_.unchanged = job_;
     result_.chosen = played[chosen].candidate.job;
     result_.unchanged_outcome = own_[0];

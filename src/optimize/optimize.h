@@ -58,6 +58,9 @@ struct Optimized {
   /// Means over the draws that decided; equal when the job stays as it is.
   Outcome unchanged_mean, chosen_mean;
   Gain gain;  ///< of the best candidate, chosen or not
+  /// Others of the last round, allowed as well, whose gain is less than the noise floor below the
+  /// chosen one's: which of them is best, the plays do not tell.
+  std::vector<std::string> as_good = {};
   Robustness robustness;
   std::vector<Row> rows;  ///< the unchanged job first
   std::vector<FrontierRow> frontier;

@@ -207,6 +207,7 @@ JobBeside Hall::job(size_t which) const {
                 .step_s = now.played.step_s,
                 .most_step_s = now.played.step_s,
                 .alone_max_c = alone_[which].run.thermal.max_gpu_c,
+                .placed_max_c = placed_[which].run.thermal.max_gpu_c,
                 .max_c = now.run.thermal.max_gpu_c,
                 .on_node = on_node_[which]};
   for (const TierUse& use : now.played.tiers)

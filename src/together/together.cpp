@@ -7,6 +7,7 @@
 #include "base/collection.h"
 #include "engine/simulate.h"
 #include "engine/views/power_record.h"
+#include "physics/gpu_power.h"
 #include "physics/sliding_mean.h"
 #include "spec/job/pcie_tree.h"
 #include "together/hall.h"
@@ -26,8 +27,15 @@ bool same_network(const spec::Cluster& a, const spec::Cluster& b) {
     const spec::Planes& planes = it.fabric.planes;
     return std::tuple(it.nodes, it.node.name, it.node.gpu.name, it.node.gpus, it.domain_gpus,
                       it.node.intra, it.node.intra_bytes_per_s, spec::pcie_tree(it.node),
-                      it.fabric.kind, planes.count, planes.down, planes.spray,
-                      base::mapped(it.node.nics, &spec::Nic::bytes_per_s),
+                      it.fabric.kind, it.fabric.topology.routing, it.fabric.topology.wraparound,
+                      it.fabric.topology.circuits.degree,
+                      it.fabric.topology.circuits.link_bytes_per_s, planes.count, planes.down,
+                      planes.spray, base::mapped(it.node.nics, &spec::Nic::bytes_per_s),
+                      base::mapped(it.fabric.topology.dimensions,
+                                   [](const spec::Dimension& line) {
+                                     return std::tuple(line.size, line.step, line.unit,
+                                                       line.link_bytes_per_s);
+                                   }),
                       base::mapped(it.fabric.tiers, [](const spec::FabricTier& tier) {
                         return std::tuple(tier.name, tier.nodes_below, tier.oversubscription);
                       }));
@@ -98,6 +106,15 @@ PowerShares hall_shares(const std::vector<NamedJob>& jobs, const Hall& hall,
   return sum;
 }
 
+/// Whether GPUs that draw so much less at their peaks are within the caps that they take.
+bool caps_can_hold(const std::vector<NamedJob>& jobs, const Hall& hall, double less_w) {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto gpu = physics::gpu_power(jobs[i].job.cluster.node.gpu);
+    if (gpu && hall.run_of(i).power.peak_w_per_gpu - less_w < gpu->lowest_cap_w) return false;
+  }
+  return true;
+}
+
 void fill_power(const std::vector<NamedJob>& jobs, const Hall& hall, const TogetherOptions& options,
                 Together& result) {
   std::vector<double> beside_w;
@@ -119,6 +136,7 @@ void fill_power(const std::vector<NamedJob>& jobs, const Hall& hall, const Toget
   feed.excess_w_per_gpu = feed.excess_w / base::sum(jobs, [](const NamedJob& it) {
                             return static_cast<double>(it.job.gpus);
                           });
+  feed.caps_can_hold = feed.holds() || caps_can_hold(jobs, hall, feed.excess_w_per_gpu);
   result.feed = feed;
 }
 

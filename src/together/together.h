@@ -40,10 +40,11 @@ struct JobBeside {
   /// `step_s` where links are not followed: each shared by all jobs; else the same.
   double most_step_s = 0;
   double mean_w = 0, peak_w = 0;
-  double alone_max_c = 0, max_c = 0;  ///< its hottest GPU, alone and beside the others
-  std::vector<size_t> on_node = {};   ///< the jobs that have other GPUs of its node
-  std::vector<TierUse> tiers = {};    ///< those that its traffic leaves upward
+  double alone_max_c = 0, placed_max_c = 0, max_c = 0;  ///< its hottest GPU, as of the steps
+  std::vector<size_t> on_node = {};  ///< the jobs that have other GPUs of its node
+  std::vector<TierUse> tiers = {};   ///< those that its traffic leaves upward
   double slower() const { return step_s / alone_step_s - 1; }
+  double slower_at_most() const { return most_step_s / alone_step_s - 1; }
   /// The tier where others take most; none: they take nothing.
   const TierUse* slowed_by() const;
 };
@@ -54,6 +55,7 @@ struct Feed {
   double exceeded_fraction = 0;  ///< of the time, phases unrelated
   double excess_w = 0;           ///< of the highest peak; 0: none
   double excess_w_per_gpu = 0;
+  bool caps_can_hold = true;  ///< with so much less every GPU is at its lowest cap at least
   bool holds() const { return excess_w <= 0; }
 };
 

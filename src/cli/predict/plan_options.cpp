@@ -90,7 +90,9 @@ Result<void> read_interval(const Arguments& arguments, campaign::Checkpointing& 
     checkpointing.every_steps = static_cast<double>(*steps);
     return {};
   }
-  ERGOMETER_ASSIGN(checkpointing.every_s, quantity(arguments, "checkpoint-every", kDuration));
+  const auto every_s = quantity(arguments, "checkpoint-every", kDuration);
+  if (!every_s) return input_error("{}; or a number of steps, as 500", every_s.error().message);
+  checkpointing.every_s = *every_s;
   return {};
 }
 

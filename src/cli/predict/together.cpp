@@ -11,6 +11,7 @@
 #include "cli/job/script_run.h"
 #include "cli/job/user_files.h"
 #include "report/decision/together_output.h"
+#include "report/format.h"
 #include "spec/catalog/read.h"
 #include "together/together.h"
 
@@ -63,8 +64,9 @@ Result<std::vector<together::Place>> given_places(const Arguments& arguments) {
     places.push_back(*std::move(read));
   }
   if (places.size() != arguments.words.size())
-    return input_error("--nodes: found it {} times for {} jobs; allowed: once for each, in order",
-                       places.size(), arguments.words.size());
+    return input_error("--nodes: found {} for {}; allowed: one for each, in order",
+                       report::counted(std::ssize(places), "place"),
+                       report::counted(std::ssize(arguments.words), "job"));
   return places;
 }
 

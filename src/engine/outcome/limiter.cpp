@@ -13,6 +13,7 @@
 
 #include "base/collection.h"
 #include "cost/network_load.h"
+#include "engine/outcome/circuit_waits.h"
 #include "engine/outcome/summary.h"
 #include "engine/time/rank_loads.h"
 #include "plan/allocator.h"
@@ -97,32 +98,6 @@ Work work_of(const EngineInput& input) {
     }
   }
   return work;
-}
-
-/// Whether the compute stream or another stage waits for what runs beside the former.
-bool ends_waits_beside(const plan::Instruction& it) {
-  return it.kind == plan::InstructionKind::kSend ||
-         (it.kind == plan::InstructionKind::kJoin && it.stream == workload::Stream::kCompute &&
-          it.on == workload::Stream::kData);
-}
-
-/// What all stages wait for circuits that are made beside the first one's compute stream: what of
-/// their time its work does not hide until it sends, or joins them.
-double waits_for_circuits_beside_s(const EngineInput& input) {
-  double waits_s = 0, left_s = 0;
-  for (const plan::Instruction& it : input.plan.roles.front().program) {
-    if (ends_waits_beside(it)) waits_s += std::exchange(left_s, 0.0);
-    const bool works =
-        it.kind == plan::InstructionKind::kCompute || it.kind == plan::InstructionKind::kCollective;
-    if (!works || it.op < 0) continue;
-    const auto op = static_cast<size_t>(it.op);
-    const double seconds = input.costs.prices.front()[op].seconds();
-    if (it.stream == workload::Stream::kCompute)
-      left_s = std::max(0.0, left_s - seconds);
-    else if (input.plan.operators[op].name == plan::kReconfiguration)
-      left_s += seconds;
-  }
-  return waits_s;
 }
 
 std::string_view group_words(GroupKind group) {
@@ -382,13 +357,12 @@ std::string why_bubble(const EngineInput& input, const Timeline& timeline, doubl
   return why_else(input, work, launches_of_stages(input, timeline), bubble_s);
 }
 
-/// `other_s`: of the same idle time, what stages do not wait for each other.
-Loss bubble(const EngineInput& input, const Timeline& timeline, const run::Performance& performance,
-            double other_s) {
+Loss bubble(const EngineInput& input, const Timeline& timeline,
+            const run::Performance& performance) {
   const double fraction = performance.pipeline_bubble_fraction;
   const double bubble_s = fraction * performance.step_time_s;
   if (bubble_s <= 0) return {};
-  return {bubble_s - other_s,
+  return {bubble_s,
           fmt::format("pipeline bubble {:.1f} % of the step: {}", 100 * fraction,
                       spec::is_mixed(input.job.cluster)
                           ? "stages on unlike GPUs wait for each other; more layers on the quicker "
@@ -436,13 +410,13 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
   if (step_s <= 0) return "nothing to do";
   const run::Breakdown& parts = performance.breakdown_s;
   const Work work = work_of(input);
-  const double beside_s = std::min(parts.idle, waits_for_circuits_beside_s(input));
+  const double beside_s = std::min(parts.idle, circuit_waits_s(input));
   const double host_s =
       std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
       static_cast<double>(timeline.host_gaps_s.size());
   const Loss losses[] = {
       slow_matrices(input, work, performance),
-      bubble(input, timeline, performance, beside_s),
+      bubble(input, timeline, performance),
       exposed(input, parts.exposed_all_reduce, step_s, CollectiveKind::kAllReduce, "all-reduce"),
       exposed(input, parts.exposed_all_gather, step_s, CollectiveKind::kAllGather, "all-gather"),
       exposed(input, parts.exposed_reduce_scatter, step_s, CollectiveKind::kReduceScatter,

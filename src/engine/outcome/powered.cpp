@@ -89,6 +89,15 @@ Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
   return {};
 }
 
+/// Whether any GPU feels the cluster's cap: where fans at full speed leave every GPU its own, none
+/// does.
+Result<bool> cluster_cap_binds(const spec::Job& job, std::span<const OtherWork> others) {
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job, others));
+  const std::vector<physics::ClockLimits> own = fleet.limits;
+  ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
+  return fleet.limits != own;
+}
+
 /// A job's GPUs, their work and their heat under its conditions. Heat points at the GPUs, so it
 /// stays where it is.
 struct Scene {
@@ -322,6 +331,21 @@ Result<Powered> slowed_by_ramp(const EngineInput& input, std::span<const OtherWo
       input.job.conditions.smoothing_up_w_per_s, digit * std::ceil(enough_w_per_s / digit));
 }
 
+/// The same play of the job without its cluster's cap, which none of its GPUs feels.
+Result<Powered> without_cluster_cap(const EngineInput& input, const PoweredOptions& options) {
+  spec::Job job = input.job;
+  job.conditions.cluster_cap_w = 0;
+  return power_and_heat({.job = job,
+                         .plan = input.plan,
+                         .costs = input.costs,
+                         .clocks_hz = input.clocks_hz,
+                         .sampled_ranks = input.sampled_ranks,
+                         .stretch = input.stretch,
+                         .host_stalls = input.host_stalls,
+                         .waits_left_out = input.waits_left_out},
+                        options);
+}
+
 }  // namespace
 
 bool has_power_data(const spec::Job& job) {
@@ -350,6 +374,10 @@ bool is_nominal(const spec::Job& job) {
 
 Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
   const spec::Job& job = input.job;
+  if (job.conditions.cluster_cap_w > 0) {
+    ERGOMETER_ASSIGN(const bool binds, cluster_cap_binds(job, options.others));
+    if (!binds) return without_cluster_cap(input, options);
+  }
   const spec::Job nominal_job = with_nominal_conditions(job);
   ERGOMETER_ASSIGN(const std::unique_ptr<Scene> nominal, scene_of(nominal_job, input));
   if (!nominal->activity.steady) return unsteady();

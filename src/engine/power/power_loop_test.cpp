@@ -695,6 +695,12 @@ TEST(PowerLoop, ARampThatTheWorkDoesNotKeepIsRefused) {
   EXPECT_FALSE(with_ramp(std::to_string(0.9 * std::stod(enough))).has_value());
 }
 
+TEST(PowerLoop, AClusterCapThatNoGpuFeelsIsNone) {
+  const run::Run free = run_of(), capped = run_of({{"cluster_cap", "1000000"}});
+  EXPECT_EQ(capped.performance.step_time_s, free.performance.step_time_s);
+  EXPECT_EQ(capped.power.cluster_mean_w, free.power.cluster_mean_w);
+}
+
 TEST(PowerLoop, AClusterCapHolds) {
   const run::Run run = run_of({{"cluster_cap", "11000"}});
   EXPECT_LE(run.power.cluster_mean_w, 11000);

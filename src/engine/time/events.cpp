@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "engine/time/event_state.h"
+#include "engine/time/rank_loads.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {

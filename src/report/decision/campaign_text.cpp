@@ -58,10 +58,11 @@ std::string what_runs(const Campaign& campaign) {
   const spec::Parallelism& p = job.parallelism;
   const run::Performance& step = campaign.training.step;
   std::string text =
-      wrap(fmt::format("{}, {} tokens on {} x {}, {} ({})", job.model.name,
-                       amount(campaign.tokens()), job.gpus, spec::gpus_text(job.cluster),
-                       job.cluster.name, counted(job.nodes(), "node")),
-           kWidth, 0) +
+      wrap(
+          fmt::format("{}, {} {} on {} x {}, {} ({})", job.model.name, amount(campaign.tokens()),
+                      campaign.tokens() == 1 ? "token" : "tokens", job.gpus,
+                      spec::gpus_text(job.cluster), job.cluster.name, counted(job.nodes(), "node")),
+          kWidth, 0) +
       fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,
                   p.dp, job.training.global_batch, job.training.seq_length) +
       (job.training.least_batch

@@ -61,10 +61,10 @@ std::string loop_facts(const Loop& loop) {
                 fmt::format("{} ({} to {}, 90 %)", base::format_seconds(loop.iteration_s),
                             base::format_seconds(loop.low_s), base::format_seconds(loop.high_s)));
   if (loop.pools.size() > 1)
-    text += loop_fact("Latency",
-                      fmt::format("{} from a batch's first prompt to the next weights; "
-                                  "rollouts may be {} updates behind",
-                                  base::format_seconds(loop.latency_s), loop.program.staleness));
+    text += loop_fact("Latency", fmt::format("{} from a batch's first prompt to the next weights; "
+                                             "rollouts may be {} behind",
+                                             base::format_seconds(loop.latency_s),
+                                             counted(loop.program.staleness, "update")));
   text += loop_fact(
       "Tokens/s", fmt::format("{} ({} per GPU), prompts and answers",
                               base::format_count(std::llround(loop.tokens_per_s())),

@@ -49,7 +49,8 @@ void write_gain(JsonWriter& json, const Optimized& result) {
   json.key("gain").begin_object();
   json.member("candidate", result.best_name).member("value_pct", gain.value_pct);
   json.member("low", gain.low_pct).member("high", gain.high_pct).member("certain", gain.certain());
-  json.list("by_seed_pct", gain.by_seed_pct, base::kOneLine).end_object();
+  json.list("by_seed_pct", gain.by_seed_pct, base::kOneLine);
+  json.list("as_good", result.as_good).end_object();
   if (result.keeps) return;
   json.key("robustness").begin_object();
   json.member("worst_pct", result.robustness.worst_pct);

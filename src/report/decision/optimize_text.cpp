@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -149,6 +150,16 @@ std::vector<const Row*> rows_to_show(const Optimized& result) {
   return shown;
 }
 
+/// What else the job could be changed to, as far as plays tell.
+std::string as_good(const Optimized& result, double noise_floor_pct) {
+  if (result.as_good.empty()) return {};
+  return "  " +
+         wrap(fmt::format("within {:g} % of it, as good as plays can tell: {}", noise_floor_pct,
+                          fmt::join(result.as_good, "; ")),
+              kWidth - 2, 4) +
+         '\n';
+}
+
 /// GPU by GPU where they are few; of many, those that waited longest.
 std::string balanced_gpus(const Optimized& result, const std::vector<std::string>& hosts,
                           const TextStyle& style) {
@@ -176,7 +187,18 @@ std::string balanced_gpus(const Optimized& result, const std::vector<std::string
   return text;
 }
 
-std::string on_the_way(const Optimized& result, const TextStyle& style) {
+/// What the list says of gains that two runs of the same job may differ by.
+std::string small_gains(const Optimized& result, double noise_floor_pct) {
+  const std::vector<const Row*> shown = rows_to_show(result);
+  const auto is_small = [&](const Row* row) {
+    return row != &result.rows.front() && std::abs(row->gain_pct) < noise_floor_pct;
+  };
+  if (std::ranges::none_of(shown, is_small)) return {};
+  return fmt::format("  two runs of the same job differ by {:g} % (noise floor): less is no gain\n",
+                     noise_floor_pct);
+}
+
+std::string on_the_way(const Optimized& result, double noise_floor_pct, const TextStyle& style) {
   std::string text = heading(style, fmt::format("On the way: {} of {} candidates",
                                                 rows_to_show(result).size(), result.rows.size()));
   text += fmt::format("  {:<38}{:>10}{:>10}{:>9}{:>8}\n", "", "step", "energy", "hottest", "gain");
@@ -190,9 +212,10 @@ std::string on_the_way(const Optimized& result, const TextStyle& style) {
   if (result.balanced_to)
     return text + "  * stayed at; with the job's own silicon. Every draw is balanced anew\n";
   return text +
-         "  * taken by the search; means over three draws of silicon and the job's own. How much\n"
-         "  longer a step takes is against the unchanged job at the same conditions, in the mean\n"
-         "  and with the job's own silicon\n";
+         "  * taken by the search; means over three draws of silicon and the job's own.\n"
+         "  How much longer a step takes is against the unchanged job at the same\n"
+         "  conditions, in the mean and with the job's own silicon\n" +
+         small_gains(result, noise_floor_pct);
 }
 
 std::string frontier(const Optimized& result, const TextStyle& style) {
@@ -292,9 +315,10 @@ std::string plan_text(const Optimized& result, const optimize::Options& options,
   std::string text = fmt::format("{} on {} x {} ({}), {}\n\n", job.model.name, job.gpus,
                                  job.cluster.node.gpu.name, job.cluster.name, aim);
   text += fit_first(result, style);
-  text += heading(style, verdict_text(result, options)) + difference(result);
+  text += heading(style, wrap(verdict_text(result, options), kWidth, 2)) + difference(result);
   text += fmt::format("  means over {} draws of silicon; noise floor {:g} %\n", options.judges,
                       options.noise_floor_pct);
+  text += as_good(result, options.noise_floor_pct);
   if (!result.keeps)
     text += '\n' + changes(result, hosts, style) + '\n' + robustness(result, style);
   if (result.balanced_to) text += '\n' + balanced_gpus(result, hosts, style);
@@ -306,17 +330,17 @@ std::string verdict_text(const Optimized& result, const optimize::Options& optio
   if (!result.keeps)
     return fmt::format("{:.1f} % less {} ({})", result.gain.value_pct, what,
                        interval_text(result.gain));
-  if (result.best_name.empty())
+  if (result.best_name.empty() || result.gain.value_pct <= 0)
     return fmt::format("Keep what you have: no candidate needs less {}", what);
   return fmt::format(
-      "Keep what you have: the best candidate's {:.1f} % less {} are not certain ({})",
+      "Keep what you have: the best candidate needs {:.1f} % less {}, which is not certain ({})",
       result.gain.value_pct, what, interval_text(result.gain));
 }
 
 std::string optimize_text(const Optimized& result, const optimize::Options& options,
                           const std::vector<std::string>& hosts, const TextStyle& style) {
   std::string text = plan_text(result, options, hosts, style);
-  text += '\n' + on_the_way(result, style);
+  text += '\n' + on_the_way(result, options.noise_floor_pct, style);
   if (const std::string clocks = frontier(result, style); !clocks.empty()) text += '\n' + clocks;
   if (result.operator_clocks)
     text += '\n' + operator_clocks(*result.operator_clocks, options.noise_floor_pct, style);

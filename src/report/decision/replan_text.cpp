@@ -123,6 +123,20 @@ double transients_pct(const Replan& replan) {
   return most;
 }
 
+/// What the totals count, and what they leave out.
+std::string totals_note(const Replan& replan) {
+  if (replan.stretches.size() == 1)
+    return "nothing changes while it runs: there is nothing to plan anew. Settled states";
+  const double most_pct = transients_pct(replan);
+  return fmt::format(
+      "re-planned: a restart counts against its own stretch alone, what comes behind is not known. "
+      "known ahead: the best of these layouts by stretch, the first one chosen before the start. "
+      "Settled states: the minutes in which GPUs warm or cool (assumed: {} behind a change) may "
+      "change tokens by {}",
+      base::format_seconds(campaign::kTransientS),
+      most_pct < 0.05 ? "less than 0.1 %" : fmt::format("up to {:.1f} %", most_pct));
+}
+
 std::string totals_table(const Replan& replan, const TextStyle& style) {
   base::Table table("<13 >8 >9 >10 >10 >9 <");
   table.row("", "tokens", "", "energy", "tokens/J", "restarts", "layouts");
@@ -135,12 +149,7 @@ std::string totals_table(const Replan& replan, const TextStyle& style) {
               fmt::format("{:.2f}", total.tokens / total.energy_j), total.restarts,
               fmt::format("{}", fmt::join(layouts, " ")));
   }
-  return heading(style, "The run") + table_text(table, style) +
-         note(style, fmt::format(
-                         "known ahead: the best of these layouts by stretch, the first one chosen "
-                         "before the start. Settled states: the minutes in which GPUs warm or cool "
-                         "(assumed: {} behind a change) may change tokens by up to {:.1f} %",
-                         base::format_seconds(campaign::kTransientS), transients_pct(replan)));
+  return heading(style, "The run") + table_text(table, style) + note(style, totals_note(replan));
 }
 
 }  // namespace

@@ -28,13 +28,19 @@ void write_jobs_beside(JsonWriter& json, const Together& of) {
     json.member("alone_step_time_s", job.alone_step_s);
     json.member("placed_step_time_s", job.placed_step_s);
     json.member("warmed_step_time_s", job.warmed_step_s);
-    json.member("step_time_s", job.step_s).member("slower_pct", 100 * job.slower());
-    if (!of.meets_on_switches) json.member("step_time_s_high", job.most_step_s);
+    json.member("step_time_s", job.step_s);
+    if (of.meets_on_switches) {
+      json.member("slower_pct", 100 * job.slower());
+    } else {
+      json.member("step_time_s_high", job.most_step_s).key("slower_pct").null();
+      json.member("slower_pct_high", 100 * job.slower_at_most());
+    }
     const together::TierUse* by = job.slowed_by();
     json.known("slowed_by", by == nullptr ? "" : by->tier);
     if (of.has_power) {
       json.member("mean_w", job.mean_w).member("peak_w", job.peak_w);
-      json.member("alone_max_gpu_c", job.alone_max_c).member("max_gpu_c", job.max_c);
+      json.member("alone_max_gpu_c", job.alone_max_c);
+      json.member("placed_max_gpu_c", job.placed_max_c).member("max_gpu_c", job.max_c);
     }
     json.list("on_node",
               base::mapped(job.on_node, [&](size_t other) { return of.jobs[other].name; }));
@@ -61,7 +67,8 @@ std::string together_json(const Together& of) {
     json.member("holds", of.feed->holds());
     json.member("exceeded_fraction", of.feed->exceeded_fraction);
     json.member("excess_w", of.feed->excess_w);
-    json.member("excess_w_per_gpu", of.feed->excess_w_per_gpu).end_object();
+    json.member("excess_w_per_gpu", of.feed->excess_w_per_gpu);
+    json.member("caps_can_hold", of.feed->caps_can_hold).end_object();
   }
   json.end_object();
   return json.take();

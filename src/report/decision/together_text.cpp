@@ -24,9 +24,16 @@ std::string beside_fact(std::string_view name, const std::string& text) {
 /// Times that differ by less are told as one.
 bool is_slower(double step_s, double than_s) { return step_s > 1.0005 * than_s; }
 
+/// By how much a job is slower; a range where links are not followed.
+std::string slower_text(const JobBeside& job, const Together& of) {
+  if (of.meets_on_switches) return format_share(job.slower());
+  return fmt::format("{:.1f} to {}", 100 * job.slower(), format_share(job.slower_at_most()));
+}
+
 std::string jobs_table(const Together& of) {
   base::Table table(of.has_power ? "<10 >6 >8 >9 >9 >10 >11" : "<10 >6 >8 >9 >9 >10");
-  std::vector<std::string> head = {"Job", "GPUs", "nodes", "alone", "beside", "slower by"};
+  std::vector<std::string> head = {
+      "Job", "GPUs", "nodes", "alone", of.meets_on_switches ? "beside" : "at least", "slower by"};
   if (of.has_power) head.emplace_back("mean");
   table.add(head);
   for (const JobBeside& job : of.jobs) {
@@ -35,7 +42,7 @@ std::string jobs_table(const Together& of) {
                                     base::cut_to(together::place_text(job.place), 16),
                                     base::format_seconds(job.alone_step_s),
                                     base::format_seconds(job.step_s),
-                                    format_share(job.slower())};
+                                    slower_text(job, of)};
     if (of.has_power) row.push_back(base::format_si(job.mean_w, "W"));
     table.add(row);
   }
@@ -159,7 +166,7 @@ std::string node_text(const Together& of) {
   for (const JobBeside& job : of.jobs)
     if (!job.on_node.empty())
       hottest.push_back(
-          fmt::format("{} {:.0f} C (alone {:.0f})", job.name, job.max_c, job.alone_max_c));
+          fmt::format("{} {:.0f} C (there alone {:.0f})", job.name, job.max_c, job.placed_max_c));
   return text + beside_fact("Hottest GPU", base::listed(hottest));
 }
 
@@ -170,10 +177,12 @@ std::string feed_text(const Feed& feed) {
       feed.exceeded_fraction > 0
           ? fmt::format("exceeded {} of the time", base::format_percent(feed.exceeded_fraction))
           : "exceeded when peaks fall together";
-  return beside_fact(
-      "Feed", fmt::format("{}: {}, by {} at worst; it holds always with {} less at every GPU",
-                          limit, time, base::format_si(feed.excess_w, "W"),
-                          base::format_si(feed.excess_w_per_gpu, "W")));
+  const std::string caps = feed.caps_can_hold
+                               ? fmt::format("it holds always with {} less at every GPU",
+                                             base::format_si(feed.excess_w_per_gpu, "W"))
+                               : "no cap that these GPUs take makes it hold always";
+  return beside_fact("Feed", fmt::format("{}: {}, by {} at worst; {}", limit, time,
+                                         base::format_si(feed.excess_w, "W"), caps));
 }
 
 std::string hall_text(const Together& of) {

@@ -160,10 +160,12 @@ Explanation utilization(const Context& c, bool hardware) {
 }
 
 Explanation bubble(const Context& c) {
+  const bool makes_circuits = c.job.cluster.fabric.topology.circuits.reconfiguration_s > 0;
   Explanation share =
       node("pipeline_bubble_fraction", c.run.performance.pipeline_bubble_fraction, "",
-           "(idle - waiting for the host to launch kernels) / step_time_s, mean over ranks; 0 "
-           "without a pipeline");
+           fmt::format("(idle - waiting for the host to launch kernels{}) / step_time_s, mean over "
+                       "ranks; 0 without a pipeline",
+                       makes_circuits ? " - waiting for circuits made beside the passes" : ""));
   share.inputs = {breakdown_part(c, "idle"),
                   step_time(c, false),
                   explain_setting(c.job, "pipeline_model_parallel_size"),

@@ -52,10 +52,15 @@ class PriceNode {
         terms_(model.terms(op, where)),
         price_(model.price(op, where)),
         with_parameters_(with_parameters),
-        node_(number_node({}, price_.seconds(), "s", {}, limit_word(price_.limit))) {}
+        node_(number_node({}, price_.seconds(), "s", {},
+                          is_wait() ? "" : limit_word(price_.limit))) {}
 
   Explanation take() {
     if (op_.fused) return inside_product();
+    if (is_wait()) {
+      wait();
+      return std::move(node_);
+    }
     switch (op_.kind) {
       case OperatorKind::kGemm: gemm(); break;
       case OperatorKind::kGroupedGemm: grouped(); break;
@@ -68,6 +73,9 @@ class PriceNode {
   }
 
  private:
+  /// No kernel runs, whatever the GPU: nothing of it bounds the time.
+  bool is_wait() const { return op_.host_wait_s > 0 && op_.kernels == 0; }
+
   /// A collective inside the kernel of a product: what the kernel takes beyond the product.
   Explanation inside_product() {
     node_.formula =
@@ -112,7 +120,9 @@ class PriceNode {
       input("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0), "s",
             job_.software.name);
     }
-    if (op_.host_wait_s <= 0) return;
+  }
+
+  void wait() {
     if (op_.name == workload::kActivationsOut || op_.name == workload::kActivationsIn) {
       node_.formula =
           "bytes that the offloaded layers keep / layers / (host_link x host.link_share)";

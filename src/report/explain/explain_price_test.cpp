@@ -162,6 +162,25 @@ TEST(ExplainPrice, EveryCollectiveIsItsLatencyAndItsTransfer) {
   EXPECT_GT(told, 3);
 }
 
+// No kernel runs while circuits are made: nothing of the GPU enters, or bounds it.
+TEST(ExplainPrice, AWaitIsAWait) {
+  const spec::Job job =
+      job_of({{"model", "llama3-8b"},
+              {"cluster",
+               "{extends: hgx-h100, fabric: {kind: optical, collectives: ib-400g, degree: 4, "
+               "link_bandwidth: 800 Gb/s, reconfigure: phase, reconfiguration_time: 10 ms}}"},
+              {"gpus", "64"},
+              {"tensor_model_parallel_size", "8"},
+              {"pipeline_model_parallel_size", "2"},
+              {"global_batch_size", "64"}});
+  const Explanation node = first_of(job, "circuit_reconfiguration");
+  EXPECT_DOUBLE_EQ(*node.number, 0.01);
+  EXPECT_TRUE(node.source.empty()) << node.source;
+  EXPECT_EQ(node.text.find("bound"), std::string::npos) << node.text;
+  for (const Explanation& input : node.inputs)
+    EXPECT_EQ(input.name, "circuits.reconfiguration_time");
+}
+
 TEST(ExplainPrice, DecodingCountsBytesOnly) {
   const Explanation node = first_of(
       job_of({{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"gpus", "1"}, {"mode", "decode"}}),
