@@ -269,6 +269,8 @@ TEST(CriticalPath, APaceHoldsFromATimeOn) {
   };
   EXPECT_EQ(span({{.share = 1}, {100, 0.5}, {310, 1}}), 220);
   EXPECT_EQ(span({{.share = 0.5}, {100, 1}}), 320);
+  // From half of the second kernel on: 100 as they were, 100 in half of it.
+  EXPECT_EQ(span({{.share = 1}, {210, 0.5}}), 270);
 }
 
 // Rank 1's CPU comes back 90 after the first collective, and rank 0 waits that long in the second.
