@@ -195,7 +195,7 @@ void GroupStudy::find_paces(GroupSkew& skew) const {
             ? static_cast<double>(base::upper_median(std::move(others))) / static_cast<double>(own)
             : 1;
     skew.paces.push_back({from_ns, share});
-    from_ns = clocks_.common_ns(straggler_, event(*joined).start_ns);
+    from_ns = std::max(from_ns, clocks_.common_ns(straggler_, event(*joined).start_ns));
   }
   skew.paces.push_back({from_ns, 1});  // where traces end tells nothing
 }
@@ -380,6 +380,8 @@ std::vector<GroupSkew> find_stragglers(const std::vector<run::RankTrace>& ranks,
     if (const auto label = labels.find(key); label != labels.end())
       skew.parallelism = label->second;
     skew.members = members_of(ranks, met);
+    const CollectiveCall& call = met.front().one->calls.front();
+    skew.size = collective_of(ranks[call.trace], ranks[call.trace].events[call.event]).group_size;
     GroupStudy study(ranks, clocks, activity, met);
     study.fill(skew);
     if (skew.verdict == GroupVerdict::kStraggler)
