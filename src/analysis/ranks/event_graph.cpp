@@ -322,10 +322,11 @@ double Player::share(const EventNode& node) const {
   return taken_ns / static_cast<double>(node.end_ns - node.start_ns);
 }
 
-/// By how much a rank's CPU is earlier.
+/// By how much a rank's CPU is earlier; a lead from this very time on does not count: it begins
+/// where an event ends, for which the CPU had waited.
 int64_t Player::sooner(size_t rank, int64_t time_ns) const {
   if (rank != replay_.faster_rank) return 0;
-  const auto after = std::ranges::upper_bound(replay_.leads, time_ns, {}, &Lead::from_ns);
+  const auto after = std::ranges::lower_bound(replay_.leads, time_ns, {}, &Lead::from_ns);
   return after == replay_.leads.begin() ? 0 : (after - 1)->sooner_ns;
 }
 
