@@ -445,6 +445,8 @@ void Merger::join() {
     return std::pair(a.kind, a.rank) < std::pair(b.kind, b.rank);
   });
   std::ranges::stable_sort(traces, {}, &run::RankTrace::rank);
+  if (std::string twice = note_of_twice(traces); !twice.empty())
+    result_.notes.push_back(std::move(twice));
   result_.run = make_run(std::move(traces), std::move(dropped));
   result_.run.source = recorded ? "recorded" : "imported";
   result_.run.log = std::move(log);

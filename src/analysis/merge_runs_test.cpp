@@ -157,6 +157,23 @@ TEST(MergeRuns, ATraceMovesWithTheHostThatHasItsRank) {
                 0, 1e5);
 }
 
+TEST(MergeRuns, ARankOfTwoTracesIsToldOf) {
+  const auto traces = [](const char* file) {
+    run::Run run;
+    run.source = "imported";
+    TestTrace trace(3);
+    trace.kernel(0, 10).trace.file = file;
+    run.traces.push_back(trace.trace);
+    return run;
+  };
+  const auto merged = merge_runs({{"a", traces("a.json")}, {"b", traces("b.json")}}, "");
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->run.traces.size(), 2U);
+  ASSERT_FALSE(merged->notes.empty());
+  EXPECT_TRUE(merged->notes.back().starts_with("rank 3 is there more than once (a.json, b.json)"))
+      << merged->notes.back();
+}
+
 TEST(MergeRuns, WhatCannotBeJoinedIsRefused) {
   run::Run simulated;
   EXPECT_FALSE(merge_runs({{"a.run", recorded("a", {})}, {"s.run", simulated}}, ""));

@@ -77,10 +77,13 @@ void note_apart(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& 
   const Times events = times_of(ranks), readings = times_of(log);
   if (!events.any() || !readings.any()) return;
   if (readings.first_ns <= events.last_ns && events.first_ns <= readings.last_ns) return;
+  const bool alike = is_date(readings.first_ns) == is_date(events.first_ns);
   summary.notes.push_back(fmt::format(
       "the telemetry is of another time ({} on) than the traces ({} on): nothing of it is laid "
-      "beside them. A time without zone is read as UTC, and nvidia-smi writes local time",
-      format_moment(readings.first_ns), format_moment(events.first_ns)));
+      "beside them. {}",
+      format_moment(readings.first_ns), format_moment(events.first_ns),
+      alike ? "A time without zone is read as UTC, and nvidia-smi writes local time"
+            : "One of the two counts from its own beginning and tells no date"));
 }
 
 }  // namespace

@@ -57,5 +57,17 @@ TEST(Tell, PartsOfASimulatedEnergyHaveNone) {
   EXPECT_FALSE(told.job.step_energies.at(0).error.stated);
 }
 
+// The trace counts from its beginning; readings of a date cannot be laid beside it.
+TEST(Tell, SaysWhyTelemetryIsNotLaidBesideTraces) {
+  EXPECT_TRUE(told_with(mi300x("recorded")).summary.notes.empty());
+  run::DeviceLog log = mi300x("recorded");
+  for (run::Series& series : log.devices[0].series)
+    for (run::Sample& sample : series.samples) sample.time_ns += 1'700'000'000 * kSecond;
+  const Told told = told_with(log);
+  ASSERT_EQ(told.summary.notes.size(), 1U);
+  EXPECT_TRUE(told.summary.notes[0].ends_with("counts from its own beginning and tells no date"))
+      << told.summary.notes[0];
+}
+
 }  // namespace
 }  // namespace ergometer::analysis

@@ -106,7 +106,8 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
       "apart, and it comes last to {} of these, {}.",
       skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)), skew.collectives,
       skew.skewed, std::llround(skew.last_share * static_cast<double>(skew.skewed)),
-      skew.persistent ? "in both halves of the time" : "not in both halves of the time");
+      skew.persistent ? "to most in both halves of the time"
+                      : "but not to most in both halves of the time");
   if (replayed)
     f.what += fmt::format(" If {}, the span of {} would shrink by {}.",
                           skew.cause == LateCause::kCompute ? "it computed as fast as they do"
@@ -143,11 +144,11 @@ Finding moving(const JobReport& report, const GroupSkew& skew, double span_s, si
 
 Finding congestion(const GroupSkew& skew, double span_s) {
   const double excess = seconds(skew.transfer_ns) * (1 - 1 / skew.slowdown);
+  const int64_t missing = std::max<int64_t>(0, skew.size - std::ssize(skew.members));
   Finding f = priced("congested_link", excess, span_s);
   f.what = fmt::format(
-      "Transfers in {} take {:.1f} times as long as the fastest tenth of the same size, with every "
-      "rank there{}.",
-      group_name(skew), skew.slowdown,
+      "Transfers in {} take {:.1f} times as long as the fastest tenth of the same size{}{}.",
+      group_name(skew), skew.slowdown, missing > 0 ? "" : ", with every rank there",
       skew.best_bus_gb_per_s > 0 ? fmt::format(": {:.1f} GB/s on the bus instead of {:.1f}",
                                                skew.mean_bus_gb_per_s, skew.best_bus_gb_per_s)
                                  : "");
@@ -155,6 +156,13 @@ Finding congestion(const GroupSkew& skew, double span_s) {
       "other groups on the same links at the same time, a slow or flapping link, routing; a layout "
       "that keeps this group inside a node.";
   f.check = "ergometer simulate MODEL --cluster CLUSTER --explain links.nic.utilization";
+  if (missing > 0) {
+    f.what += fmt::format(" Of its {} ranks {} {} no trace, and may be what the others wait for.",
+                          skew.size, missing, missing == 1 ? "has" : "have");
+    f.try_next =
+        "traces of all its ranks, which tell late ranks from slow links; then " + f.try_next;
+    f.confidence = "measured, with what it waits for ranks whose traces are not here";
+  }
   return f;
 }
 

@@ -78,21 +78,6 @@ void note_mute(const std::vector<run::RankTrace>& ranks, TraceSummary& summary) 
                   mute.size() == 1 ? "rank" : "ranks", fmt::join(shown, ", "), more));
 }
 
-/// Two traces of one rank stand for no two ranks.
-void note_twice(const std::vector<run::RankTrace>& ranks, TraceSummary& summary) {
-  std::map<int64_t, const run::RankTrace*> first;
-  for (const run::RankTrace& trace : ranks) {
-    const auto [at, is_first] = first.emplace(trace.rank, &trace);
-    if (is_first) continue;
-    summary.notes.push_back(
-        fmt::format("rank {} is there more than once ({}, {}): means are of all traces, and "
-                    "collectives of ranks are not brought together; analyze those of one time "
-                    "alone, or compare",
-                    trace.rank, at->second->file, trace.file));
-    return;
-  }
-}
-
 /// How many ranks the job has by what its traces say.
 int64_t ranks_of_job(const std::vector<run::RankTrace>& ranks) {
   int64_t most = 0;
@@ -148,7 +133,8 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, 
   summary.different_gpus = on_different_gpus(ranks);
   if (!summary.different_gpus) summary.performance = step_breakdown(ranks);
   note_mute(ranks, summary);
-  note_twice(ranks, summary);
+  if (std::string twice = note_of_twice(ranks); !twice.empty())
+    summary.notes.push_back(std::move(twice));
   note_missing(ranks, summary);
   summary.findings = find(summary);
   return summary;
@@ -182,6 +168,19 @@ run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> 
   run.graphs = std::move(graphs);
   run.dropped = std::move(dropped);
   return run;
+}
+
+std::string note_of_twice(const std::vector<run::RankTrace>& ranks) {
+  std::map<int64_t, const run::RankTrace*> first;
+  for (const run::RankTrace& trace : ranks) {
+    const auto [at, is_first] = first.emplace(trace.rank, &trace);
+    if (!is_first)
+      return fmt::format(
+          "rank {} is there more than once ({}, {}): means are of all traces, and collectives of "
+          "ranks are not brought together; analyze those of one time alone, or compare",
+          trace.rank, at->second->file, trace.file);
+  }
+  return "";
 }
 
 double marked_steps(const TraceSummary& summary) {

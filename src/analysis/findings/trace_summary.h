@@ -82,6 +82,9 @@ struct Beside {
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {},
                        size_t threads = 1);
 
+/// That a rank has two traces, and of which files; empty: none has.
+std::string note_of_twice(const std::vector<run::RankTrace>& ranks);
+
 /// Of training steps, the most that a rank marks.
 double marked_steps(const TraceSummary& summary);
 

@@ -269,6 +269,8 @@ TEST(CriticalPath, APaceHoldsFromATimeOn) {
   };
   EXPECT_EQ(span({{.share = 1}, {100, 0.5}, {310, 1}}), 220);
   EXPECT_EQ(span({{.share = 0.5}, {100, 1}}), 320);
+  // From half of the second kernel on: 100 as they were, 100 in half of it.
+  EXPECT_EQ(span({{.share = 1}, {210, 0.5}}), 270);
 }
 
 // Rank 1's CPU comes back 90 after the first collective, and rank 0 waits that long in the second.
@@ -300,6 +302,32 @@ TEST(CriticalPath, ACpuThatIsEarlierLaunchesSooner) {
   EXPECT_EQ(span(40), 270);
   EXPECT_EQ(span(90), 220);
   EXPECT_EQ(span(500), 220);  // not before the collective that was over when it was launched
+}
+
+// The same, and its CPU waits for the collective, comes back at once and only then is 90 late.
+TEST(CriticalPath, ACpuThatWaitsIsEarlierFromThenOn) {
+  TestTrace late = TestTrace(1)
+                       .kernel(0, 100)
+                       .launched(0)
+                       .collective(100, 110, 1)
+                       .launched(1)
+                       .kernel(200, 300)
+                       .launched(200)
+                       .collective(300, 310, 2)
+                       .launched(200);
+  late.trace.waits.push_back({.start_ns = 50, .duration_ns = 62});
+  const Solved solved = solve({TestTrace(0)
+                                   .kernel(0, 100)
+                                   .collective(100, 110, 1)
+                                   .kernel(110, 210)
+                                   .collective(210, 310, 2)
+                                   .trace,
+                               late.trace});
+  const auto span = [&](int64_t sooner_ns) {
+    return replayed_span(solved.graph, {.faster_rank = 1, .leads = {{110, sooner_ns}}});
+  };
+  EXPECT_EQ(span(0), 310);
+  EXPECT_EQ(span(90), 220);
 }
 
 // Messages: rank 1's receive waits for rank 0's send; groups of two pair them.

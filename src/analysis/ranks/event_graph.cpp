@@ -305,18 +305,28 @@ class Player {
   std::vector<int64_t> last_start_;  ///< by meeting
 };
 
-/// What of its time a rank's own work takes.
+/// What of its time a rank's own work takes: where the pace changes meanwhile, the mean.
 double Player::share(const EventNode& node) const {
-  if (node.rank != replay_.faster_rank || graph_.kinds[node.kind].starts_with("collective"))
+  if (node.rank != replay_.faster_rank || node.end_ns <= node.start_ns ||
+      graph_.kinds[node.kind].starts_with("collective"))
     return 1;
-  const auto after = std::ranges::upper_bound(replay_.paces, node.start_ns, {}, &Pace::from_ns);
-  return after == replay_.paces.begin() ? 1 : (after - 1)->share;
+  auto after = std::ranges::upper_bound(replay_.paces, node.start_ns, {}, &Pace::from_ns);
+  double share = after == replay_.paces.begin() ? 1 : (after - 1)->share, taken_ns = 0;
+  int64_t from_ns = node.start_ns;
+  for (; after != replay_.paces.end() && after->from_ns < node.end_ns; ++after) {
+    taken_ns += share * static_cast<double>(after->from_ns - from_ns);
+    from_ns = after->from_ns;
+    share = after->share;
+  }
+  taken_ns += share * static_cast<double>(node.end_ns - from_ns);
+  return taken_ns / static_cast<double>(node.end_ns - node.start_ns);
 }
 
-/// By how much a rank's CPU is earlier.
+/// By how much a rank's CPU is earlier; a lead from this very time on does not count: it begins
+/// where an event ends, for which the CPU had waited.
 int64_t Player::sooner(size_t rank, int64_t time_ns) const {
   if (rank != replay_.faster_rank) return 0;
-  const auto after = std::ranges::upper_bound(replay_.leads, time_ns, {}, &Lead::from_ns);
+  const auto after = std::ranges::lower_bound(replay_.leads, time_ns, {}, &Lead::from_ns);
   return after == replay_.leads.begin() ? 0 : (after - 1)->sooner_ns;
 }
 

@@ -57,7 +57,7 @@ struct Pace {
   double share = 1;
 };
 
-/// From a time on the common clock until the next one's, launches are called so much sooner.
+/// Behind a time on the common clock until the next one's, launches are called so much sooner.
 struct Lead {
   int64_t from_ns = INT64_MIN;
   int64_t sooner_ns = 0;

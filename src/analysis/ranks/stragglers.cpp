@@ -25,6 +25,8 @@ class Coverage {
     for (const Interval& i : intervals_) before_.push_back(before_.back() + i.end_ns - i.start_ns);
   }
   int64_t within(int64_t from, int64_t to) const { return to > from ? until(to) - until(from) : 0; }
+  /// Where the longest time without cover begins.
+  int64_t longest_gap(int64_t from, int64_t to) const;
 
  private:
   int64_t until(int64_t time) const {
@@ -38,6 +40,21 @@ class Coverage {
   Intervals intervals_;
   std::vector<int64_t> before_;  ///< covered before each interval
 };
+
+int64_t Coverage::longest_gap(int64_t from, int64_t to) const {
+  auto at = std::ranges::upper_bound(intervals_, from, {}, &Interval::end_ns);
+  int64_t begin = from, longest = -1, found = from;
+  for (; begin < to; ++at) {
+    const int64_t end = at == intervals_.end() ? to : std::min(at->start_ns, to);
+    if (end - begin > longest) {
+      longest = end - begin;
+      found = begin;
+    }
+    if (at == intervals_.end()) break;
+    begin = at->end_ns;
+  }
+  return found;
+}
 
 /// What a rank did between its collectives.
 struct RankActivity {
@@ -67,6 +84,7 @@ std::vector<RankActivity> activities(const std::vector<run::RankTrace>& ranks,
 struct Approach {
   int64_t since_ns = 0;  ///< common clock: end of the collective before
   int64_t compute_ns = 0, idle_ns = 0;
+  int64_t idle_from_ns = 0;  ///< common clock: begin of its longest time without work
 };
 
 struct Met {
@@ -167,7 +185,8 @@ std::optional<Approach> GroupStudy::approach(const CollectiveCall& call) const {
   if (after == activity.ends.begin()) return std::nullopt;
   const int64_t since = *(after - 1);
   return Approach{clocks_.common_ns(call.trace, since), activity.compute.within(since, start),
-                  start - since - activity.busy.within(since, start)};
+                  start - since - activity.busy.within(since, start),
+                  clocks_.common_ns(call.trace, activity.busy.longest_gap(since, start))};
 }
 
 void GroupStudy::find_paces(GroupSkew& skew) const {
@@ -195,7 +214,7 @@ void GroupStudy::find_paces(GroupSkew& skew) const {
             ? static_cast<double>(base::upper_median(std::move(others))) / static_cast<double>(own)
             : 1;
     skew.paces.push_back({from_ns, share});
-    from_ns = clocks_.common_ns(straggler_, event(*joined).start_ns);
+    from_ns = std::max(from_ns, clocks_.common_ns(straggler_, event(*joined).start_ns));
   }
   skew.paces.push_back({from_ns, 1});  // where traces end tells nothing
 }
@@ -219,8 +238,8 @@ void GroupStudy::find_cause(GroupSkew& skew) const {
     const int64_t more_idle = own->idle_ns - base::upper_median(idle);
     add_time(skew.more_idle_ns, more_idle);
     if (more_idle > 0) {
-      const int64_t before = skew.leads.empty() ? 0 : skew.leads.back().sooner_ns;
-      skew.leads.push_back({own->since_ns, before});
+      const Lead before = skew.leads.empty() ? Lead{} : skew.leads.back();
+      skew.leads.push_back({std::max(before.from_ns, own->idle_from_ns), before.sooner_ns});
       add_time(skew.leads.back().sooner_ns, more_idle);
     }
   }
@@ -380,6 +399,8 @@ std::vector<GroupSkew> find_stragglers(const std::vector<run::RankTrace>& ranks,
     if (const auto label = labels.find(key); label != labels.end())
       skew.parallelism = label->second;
     skew.members = members_of(ranks, met);
+    const CollectiveCall& call = met.front().one->calls.front();
+    skew.size = collective_of(ranks[call.trace], ranks[call.trace].events[call.event]).group_size;
     GroupStudy study(ranks, clocks, activity, met);
     study.fill(skew);
     if (skew.verdict == GroupVerdict::kStraggler)

@@ -43,6 +43,7 @@ struct GroupSkew {
   std::string group, description;
   Parallelism parallelism;
   std::vector<int64_t> members;  ///< ranks whose traces are there
+  int64_t size = -1;             ///< how many ranks it has, by its calls; -1: unknown
   int64_t collectives = 0;       ///< matched
   int64_t skewed = 0;            ///< with ranks further apart than clocks can tell
   int64_t waiting_ns = 0;        ///< sum over members

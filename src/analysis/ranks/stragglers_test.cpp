@@ -114,6 +114,22 @@ TEST(Stragglers, OneThatStartsLater) {
   EXPECT_EQ(skews[0].leads[0].from_ns, 12 * kMs + 100 * kUs);
 }
 
+// Behind the first collective a copy of 500 us: its CPU is late from there on, not before.
+TEST(Stragglers, OneThatStartsLaterBehindACopy) {
+  auto ranks =
+      four(kEqual, [](int64_t rank, int64_t) -> int64_t { return rank == 0 ? 2 * kMs : 0; });
+  run::GpuEvent copy = ranks[0].events.front();
+  copy.start_ns = 12 * kMs + 100 * kUs;
+  copy.duration_ns = 500 * kUs;
+  copy.kind = run::GpuClass::kMemory;
+  ranks[0].events.push_back(copy);
+  const auto skews = study(ranks);
+  ASSERT_EQ(skews.size(), 1u);
+  ASSERT_EQ(skews[0].leads.size(), 19u);
+  EXPECT_EQ(skews[0].leads[0].from_ns, 12 * kMs + 600 * kUs);
+  EXPECT_EQ(skews[0].leads[0].sooner_ns, 1500 * kUs);
+}
+
 TEST(Stragglers, ThatMoveAreNotPinnedOnOne) {
   const auto skews =
       study(four([](int64_t rank,

@@ -8,11 +8,20 @@
 
 namespace ergometer::analysis {
 
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+
+}  // namespace
+
+bool is_date(int64_t time_ns) {
+  constexpr int64_t kYearNs = int64_t{365} * 86400 * 1000 * kNsPerMs;
+  return time_ns >= kYearNs;
+}
+
 std::string format_moment(int64_t time_ns) {
   namespace chrono = std::chrono;
-  constexpr int64_t kNsPerMs = 1'000'000;
-  constexpr int64_t kYearNs = int64_t{365} * 86400 * 1000 * kNsPerMs;
-  if (time_ns < kYearNs) return base::format_nanoseconds(time_ns);
+  if (!is_date(time_ns)) return base::format_nanoseconds(time_ns);
   const chrono::sys_time<chrono::milliseconds> time{chrono::milliseconds{time_ns / kNsPerMs}};
   const auto day = chrono::floor<chrono::days>(time);
   const chrono::year_month_day date{day};
