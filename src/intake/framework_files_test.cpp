@@ -271,9 +271,11 @@ TEST(Kubernetes, TorchrunIsToldOfNodesAndProcesses) {
 // Kubernetes' own words that are nearly those which count, where they belong.
 TEST(Kubernetes, KeysThatReadAlikeAreNoMistakes) {
   const Said all = {{"gpus", "32"}};
-  for (const char* line : {"env: [{valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]",
-                           "elasticPolicy: {nProcPerNode: 8, minReplicas: 1, maxReplicas: 4}",
-                           "managedFields: [{fieldsV1: {f:replicas: {}, f:resources: {}}}]"})
+  for (const char* line :
+       {"env: [{valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]",
+        "elasticPolicy: {nProcPerNode: 8, minReplicas: 1, maxReplicas: 4}",
+        "volumes: [{csi: {driver: d, volumeAttributes: {resource: a, limit: 2}}}]",
+        "managedFields: [{fieldsV1: {f:replicas: {}, f:resources: {}}}]"})
     EXPECT_EQ(read_of(parse_kubernetes(train_job(line), "a.yaml", {}), all), all) << line;
   for (const auto& [line, found, meant] : {std::tuple{"replica: 2", "replica", "replicas"},
                                            {"resource: {limits: {}}", "resource", "resources"},

@@ -142,12 +142,13 @@ class Manifest {
     return 1;
   }
 
-  /// Names of one's own stand among labels and what selects nodes; `resource` of a
-  /// resourceFieldRef and `nProcPerNode` of an elasticPolicy are spelt as they should be.
+  /// Names of one's own stand among labels, what selects nodes and what a volume's driver is told;
+  /// `resource` of a resourceFieldRef and `nProcPerNode` of an elasticPolicy are spelt as they
+  /// should be.
   void check_keys(const YAML::Node& node, std::string_view name) {
-    constexpr std::array kOtherWords =
-        std::to_array<std::string_view>({"labels", "annotations", "nodeSelector", "matchLabels",
-                                         "selector", "resourceFieldRef", "elasticPolicy"});
+    constexpr std::array kOtherWords = std::to_array<std::string_view>(
+        {"labels", "annotations", "nodeSelector", "matchLabels", "selector", "volumeAttributes",
+         "resourceFieldRef", "elasticPolicy"});
     if (base::contains(kOtherWords, name)) return;
     for (const auto& pair : node)
       if (pair.first.IsScalar())
