@@ -1,8 +1,10 @@
 // torchtune, torchtitan, nanotron, Axolotl, LLM Foundry, GPT-NeoX and Kubernetes.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/test_support.h"
 #include "intake/config/axolotl.h"
@@ -264,6 +266,22 @@ TEST(Kubernetes, TorchrunIsToldOfNodesAndProcesses) {
   }
   EXPECT_EQ(base::error_of(parse_kubernetes(train_job("numProcPerNode: 4"), "a.yaml", {})),
             "a.yaml:7: the manifest has 32 GPUs, and its command starts 16; make both the same");
+}
+
+// Kubernetes' own words that are nearly those which count, where they belong.
+TEST(Kubernetes, KeysThatReadAlikeAreNoMistakes) {
+  const Said all = {{"gpus", "32"}};
+  for (const char* line :
+       {"env: [{valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]",
+        "elasticPolicy: {nProcPerNode: 8, minReplicas: 1, maxReplicas: 4}",
+        "volumes: [{csi: {driver: d, volumeAttributes: {resource: a, limit: 2}}}]",
+        "managedFields: [{fieldsV1: {f:replicas: {}, f:resources: {}}}]"})
+    EXPECT_EQ(read_of(parse_kubernetes(train_job(line), "a.yaml", {}), all), all) << line;
+  for (const auto& [line, found, meant] : {std::tuple{"replica: 2", "replica", "replicas"},
+                                           {"resource: {limits: {}}", "resource", "resources"},
+                                           {"nProcPerNode: 8", "nProcPerNode", "numProcPerNode"}})
+    EXPECT_EQ(base::error_of(parse_kubernetes(train_job(line), "a.yaml", {})),
+              fmt::format("a.yaml:6: {} is not known here; did you mean {}?", found, meant));
 }
 
 TEST(Kubernetes, PodsAreCounted) {

@@ -36,9 +36,12 @@ constexpr std::array kCounting = std::to_array<std::string_view>(
      "pytorchReplicaSpecs", "mpiReplicaSpecs"});
 
 /// The word that a key nearly is; nothing where it is one, or none of them. Letter case counts.
+/// These words are letters alone, unlike names of one's own and `f:replicas` of managedFields.
 std::optional<std::string_view> nearly_counting(std::string_view key) {
   constexpr size_t kShortest = 5, kLong = 8;
-  if (key.size() < kShortest || base::contains(kCounting, key)) return std::nullopt;
+  if (key.size() < kShortest || base::contains(kCounting, key) ||
+      !std::ranges::all_of(key, base::is_letter))
+    return std::nullopt;
   for (const std::string_view word : kCounting)
     if (base::edit_distance(key, word) <= (word.size() >= kLong ? 2 : 1)) return word;
   return std::nullopt;
@@ -139,11 +142,14 @@ class Manifest {
     return 1;
   }
 
-  /// Names of one's own stand among labels and what selects nodes.
+  /// Names of one's own stand among labels, what selects nodes and what a volume's driver is told;
+  /// `resource` of a resourceFieldRef and `nProcPerNode` of an elasticPolicy are spelt as they
+  /// should be.
   void check_keys(const YAML::Node& node, std::string_view name) {
-    constexpr std::array kOwnNames = std::to_array<std::string_view>(
-        {"labels", "annotations", "nodeSelector", "matchLabels", "selector"});
-    if (base::contains(kOwnNames, name)) return;
+    constexpr std::array kOtherWords = std::to_array<std::string_view>(
+        {"labels", "annotations", "nodeSelector", "matchLabels", "selector", "volumeAttributes",
+         "resourceFieldRef", "elasticPolicy"});
+    if (base::contains(kOtherWords, name)) return;
     for (const auto& pair : node)
       if (pair.first.IsScalar())
         if (const auto meant = nearly_counting(pair.first.Scalar()))

@@ -314,6 +314,17 @@ class RecipeFileReader {
   Places at_;
 };
 
+/// `trainer` says both numbers wherever the file says how many GPUs there are.
+void add_node_gpus(const spec::FlatYaml& values, const std::string& file, Reading& reading) {
+  FlatReader read(values, file, "nemo-1");
+  const auto each = read.integer("trainer.devices", 0),
+             nodes = read.integer("trainer.num_nodes", 0);
+  if (!each || !nodes || *each < 1) return;
+  read.set_node_gpus(*each, *nodes, "trainer.devices");
+  reading.node_gpus = read.reading().node_gpus;
+  reading.node_gpus_from = read.reading().node_gpus_from;
+}
+
 Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file) {
   Reading reading;
   std::vector<std::string> ignored;
@@ -337,6 +348,7 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
   ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
   left.settings = std::move(reading.settings);
   if (!model_open.empty()) left.open["model"] = model_open;
+  add_node_gpus(values, file, left);
   left.notes.insert(left.notes.end(), reading.notes.begin(), reading.notes.end());
   return left;
 }

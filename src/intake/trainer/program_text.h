@@ -28,9 +28,9 @@ class ProgramPart : protected PythonReader {
   /// What is said where only the run decides whether it counts.
   Result<void> in_branch(int line, std::string_view what, int branch) const;
   bool is_method(size_t at) const { return at > 0 && text_[at - 1] == '.'; }
-  /// What is known only when the script runs, so that it is to be given beside it.
-  /// Of a call's argument that is nearly one by which it is read.
+  /// Of a call's argument that is none of those it is `read` by, and nearly one of them.
   void tell_misspelt(std::string_view name, int line, std::span<const std::string_view> read);
+  /// What is known only when the script runs, so that it is to be given beside it.
   void leave_open(const char* setting, int line, const std::string& what, const char* option);
 
   TrainerProgram& program_;
