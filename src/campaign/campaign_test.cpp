@@ -109,8 +109,23 @@ TEST(Campaign, UnderALimitTakesLonger) {
   EXPECT_NEAR(limited->closed_form_days - free->closed_form_days, limited->limit_days,
               0.01 * limited->limit_days);
   EXPECT_LE(limited->training.phases.front().draw.cluster_w * 1.25, 45e3);
+}
+
+// What the refusal of a limit allows is allowed, and nothing below it: PUE and spare nodes count.
+TEST(Campaign, TheLeastLimitIsTheRefusalsOwn) {
+  Ask ask = ask_of(1e12);
+  ask.spares = 1;
   ask.limit_w = {1e3};
-  EXPECT_FALSE(plan_campaign(small_job(), ask).has_value());
+  const auto low = plan_campaign(small_job(), ask);
+  ASSERT_FALSE(low);
+  const std::string& told = low.error().message;
+  const std::string_view before = "allowed: at least ";
+  ASSERT_NE(told.find(before), told.npos) << told;
+  const double least_w = std::stod(told.substr(told.find(before) + before.size()));
+  ask.limit_w = {least_w};
+  EXPECT_TRUE(plan_campaign(small_job(), ask)) << told;
+  ask.limit_w = {least_w - 1};
+  EXPECT_FALSE(plan_campaign(small_job(), ask)) << told;
 }
 
 double mean_meter_w(const Campaign& campaign) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/collection.h"
+#include "engine/outcome/powered.h"
 #include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
 #include "engine/sequence_rows.h"
@@ -48,8 +49,6 @@ Result<run::Run> played(const spec::Job& job, bool intervals) {
   return std::move(step.run);
 }
 
-std::string kilowatts(double watts) { return fmt::format("{:.4g} kW", watts / 1e3); }
-
 /// A step, and what is drawn over it.
 struct Step {
   double seconds = 0;
@@ -57,19 +56,26 @@ struct Step {
   std::vector<double> hourly_w;  ///< the cluster's, of each hour of the limit's series
 };
 
+/// A limit at the building's meter leaves every GPU the lowest cap that it takes.
+Result<void> check_limit(const spec::Job& job, double limit_w, double spares_w) {
+  ERGOMETER_ASSIGN(const double nodes_w, engine::least_cluster_cap_w(job));
+  const double least_w = (nodes_w + spares_w) * job.conditions.pue;
+  if (limit_w >= least_w) return {};
+  return input_error(
+      "--facility-power-limit: found {:.0f} W; allowed: at least {:.0f} W at the meter, with which "
+      "every GPU gets the lowest cap it takes (at the plugs: nodes {:.0f} W{}; PUE {:g})",
+      limit_w, std::ceil(least_w), nodes_w,
+      spares_w > 0 ? fmt::format(", spares {:.0f} W", spares_w) : "", job.conditions.pue);
+}
+
 Result<Step> step_under(const spec::Job& job, double limit_w, double spares_w) {
-  const auto too_low = [&](const std::string& why) {
-    return input_error("--facility-power-limit {} is too low: {}", kilowatts(limit_w), why);
-  };
+  ERGOMETER_TRY(check_limit(job, limit_w, spares_w));
   spec::Job limited = job;
   double& cap_w = limited.conditions.cluster_cap_w;
   const double nodes_w = limit_w / job.conditions.pue - spares_w;
-  if (nodes_w <= 0)
-    return too_low(fmt::format("spare nodes draw {} at their plugs", kilowatts(spares_w)));
   cap_w = cap_w > 0 ? std::min(cap_w, nodes_w) : nodes_w;
-  const auto run = played(limited, false);
-  if (!run) return too_low(run.error().message);
-  return Step{run->performance.step_time_s, draw_of(limited, run->power), {}};
+  ERGOMETER_ASSIGN(const run::Run run, played(limited, false));
+  return Step{run.performance.step_time_s, draw_of(limited, run.power), {}};
 }
 
 /// The step under the building's limit: steps a second are the mean over hours, and so is what is

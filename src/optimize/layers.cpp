@@ -25,7 +25,7 @@ spec::Job with_layers(spec::Job job, std::vector<int64_t> layers) {
   return job;
 }
 
-std::string layers_name(const std::vector<int64_t>& layers) {
+std::string name_of(const std::vector<int64_t>& layers) {
   return fmt::format("layers {}", fmt::join(layers, ","));
 }
 
@@ -120,13 +120,15 @@ std::optional<spec::Job> refitted(spec::Job job) {
 void add_split(const spec::Job& job, std::vector<int64_t> layers, bool known,
                std::vector<Candidate>& out) {
   if (layers == plan::layers_per_chunk(job)) return;
-  const std::string name = layers_name(layers);
+  const std::string name = name_of(layers);
   if (std::ranges::any_of(out, [&](const Candidate& c) { return c.name == name; })) return;
   if (auto fitted = refitted(with_layers(job, std::move(layers))))
     out.push_back({name, *std::move(fitted), known});
 }
 
 }  // namespace
+
+std::string layers_name(const spec::Job& job) { return name_of(plan::layers_per_chunk(job)); }
 
 std::vector<Candidate> propose_layers(const Played& played, bool first) {
   const spec::Job& job = played.candidate.job;

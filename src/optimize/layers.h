@@ -1,10 +1,14 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "optimize/candidate.h"
 
 namespace ergometer::optimize {
+
+/// What a candidate is called whose layers are divided as the job's.
+std::string layers_name(const spec::Job& job);
 
 /// The division of `played` with one layer moved from a stage that works long to one that works
 /// short, the likeliest moves first; on the `first` call also the equal split and those that give

@@ -79,6 +79,7 @@ class Search {
 
  private:
   Result<void> turn(Knob knob) {
+    if (knob == Knob::kLayers) seen_.insert(layers_name(best_.candidate.job));
     for (size_t round = 0; round < kMostRounds; ++round) {
       ERGOMETER_ASSIGN(std::vector<Candidate> candidates, propose(knob, round));
       // What a layout or a placement is called says all of it: none is played twice.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -71,6 +72,9 @@ TEST(Optimize, GivesTheStageWithTheHeadLessLayers) {
   const Optimized result = optimized(spec::test::job_of(job), options);
   ASSERT_FALSE(result.keeps);
   EXPECT_LT(result.chosen.parallelism.stage_layers.back(), 4);
+  // The job's own split has been played as the unchanged job.
+  EXPECT_TRUE(std::ranges::none_of(result.rows,
+                                   [](const Row& row) { return row.name == "layers 4,4,4,4"; }));
   EXPECT_GT(result.gain.low_pct, 0);
   EXPECT_LT(result.chosen_outcome.step_s, result.unchanged_outcome.step_s);
 }

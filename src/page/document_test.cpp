@@ -251,7 +251,7 @@ TEST(Document, Study) {
   EXPECT_EQ(points[1]["status"], "refused");
   EXPECT_FALSE(points[1].contains("summary"));
   const Json& figure = whole["study"]["figures"][0];
-  EXPECT_EQ(figure["kind"], "heatmap");
+  EXPECT_EQ(figure["kind"], "heat-map");
   EXPECT_EQ(figure["series"][0]["y"], Json({nullptr, 2}));
   EXPECT_EQ(figure["series"][0]["point"], Json({-1, 0}));
   EXPECT_EQ(figure["x"]["log"], true);

@@ -1,6 +1,5 @@
 #include "page/study_part.h"
 
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,11 +14,6 @@ namespace {
 
 using base::JsonWriter;
 using Json = nlohmann::ordered_json;
-
-std::string_view to_word(run::FigureKind kind) {
-  constexpr std::array<std::string_view, 5> kWords = {"line", "bar", "stack", "scatter", "heatmap"};
-  return kWords.at(static_cast<size_t>(kind));
-}
 
 /// Empty: the text is no JSON object.
 std::string without_long_arrays(const std::string& summary_json) {
@@ -60,7 +54,7 @@ void write_series(JsonWriter& json, const run::FigureSeries& series) {
 void write_figure(JsonWriter& json, const run::Figure& figure) {
   json.member("id", figure.id).member("label", figure.label);
   json.member("title", figure.title).member("caption", figure.caption);
-  json.member("kind", to_word(figure.kind));
+  json.member("kind", run::kFigureKinds.at(static_cast<size_t>(figure.kind)));
   write_axis(json, "x", figure.x);
   write_axis(json, "y", figure.y);
   json.objects("series", figure.series, write_series);

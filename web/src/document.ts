@@ -356,7 +356,7 @@ export interface Figure {
   title: string;
   /** What to see in it, and what to do next. */
   caption: string;
-  kind: "line" | "bar" | "stack" | "scatter" | "heatmap";
+  kind: "line" | "bar" | "stack" | "scatter" | "heat-map";
   x: { title: string; unit?: string; log?: boolean; /** of bars, stacks and heat maps */ categories?: string[] };
   y: { title: string; unit?: string; log?: boolean; /** of heat maps */ categories?: string[] };
   series: FigureSeries[];

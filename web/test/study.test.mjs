@@ -212,7 +212,7 @@ test('bars that are all about as high are signs, a cross needs a point, cells of
   const categories = ['one', 'two'];
   const bar = panelsOf('bar', { clock: [['base', [0, 1], [1980, 1800]], ['reported', [0, 1], [1900, null]]] }, { categories }, { unit: 'MHz' });
   bar[0].series[0].point = [0, 1];
-  const heat = panelsOf('heatmap', { large: [['rate', [0, 1], [0, 0]]], small: [['rate', [0, 1], [0, 0]]] }, { categories }, { categories: ['row'] });
+  const heat = panelsOf('heat-map', { large: [['rate', [0, 1], [0, 0]]], small: [['rate', [0, 1], [0, 0]]] }, { categories }, { categories: ['row'] });
   heat.forEach((panel, i) => { panel.id = 'cells'; panel.series[0].value = [[500, 400], [5, 0]][i]; });
   report.study.figures = [...bar, ...heat];
   const page = await open(browser, pageWith(report, 'signs'));
@@ -282,7 +282,7 @@ test('a study: figures, findings and points hold the numbers of the document', a
     const csv = readFileSync(await download.path(), 'utf8');
     const count = entry.series.reduce((sum, series) => sum + series.x.length, 0);
     assert.equal(csv.trim().split('\r\n').length, count + 1, entry.id);
-    const value = entry.kind === 'heatmap' ? entry.series[0].value[0] : entry.series[0].y[0];
+    const value = entry.kind === 'heat-map' ? entry.series[0].value[0] : entry.series[0].y[0];
     assert.ok(csv.includes(String(value)), `${entry.id}: ${value}`);
   }
   await page.locator('.filter', { hasText: 'disagrees' }).click();

@@ -63,6 +63,12 @@ double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet,
          static_cast<double>(fleet.gpus_per_node);
 }
 
+/// With which every GPU of a kind gets the lowest cap that it takes, fans at full speed.
+double least_cluster_w(const Fleet& fleet, const FleetKind& kind) {
+  const double gpus_w = static_cast<double>(fleet.gpus_per_node) * kind.gpu.lowest_cap_w;
+  return kind.all_nodes * kind.node.ac_w(gpus_w, kind.cooling.fan_w) / part_of(fleet, kind);
+}
+
 /// Equal caps of all GPUs of a kind, or lower ones that they have.
 void cap_each(double gpu_w, const FleetKind& kind, Fleet& fleet) {
   const GpuRange gpus = fleet.gpus_of(kind);
@@ -72,7 +78,6 @@ void cap_each(double gpu_w, const FleetKind& kind, Fleet& fleet) {
 
 /// Caps that keep the cluster within `cluster_w`, fans at full speed.
 Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
-  const auto gpus = static_cast<double>(fleet.gpus_per_node);
   for (const FleetKind& kind : fleet.kinds) {
     const double gpu_w = share_of_cluster(cluster_w, kind.cooling.fan_w, fleet, kind);
     const double lowest_w = kind.gpu.lowest_cap_w;
@@ -80,10 +85,7 @@ Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
       return input_error(
           "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets "
           "{:.0f} W, the lowest cap it takes",
-          cluster_w,
-          kind.all_nodes * kind.node.ac_w(gpus * lowest_w, kind.cooling.fan_w) /
-              part_of(fleet, kind),
-          lowest_w);
+          cluster_w, std::ceil(least_cluster_w(fleet, kind)), lowest_w);
     cap_each(gpu_w, kind, fleet);
   }
   return {};
@@ -370,6 +372,12 @@ bool is_nominal(const spec::Job& job) {
   given.pue = 1;
   const spec::Job nominal = with_nominal_conditions(job);
   return given == nominal.conditions && job.parallelism.rank_map == nominal.parallelism.rank_map;
+}
+
+Result<double> least_cluster_cap_w(const spec::Job& job) {
+  ERGOMETER_ASSIGN(const Fleet fleet, make_fleet(job));
+  return base::largest(fleet.kinds, 0.0,
+                       [&](const FleetKind& kind) { return least_cluster_w(fleet, kind); });
 }
 
 Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {

@@ -49,6 +49,10 @@ struct Powered {
 /// heat needs.
 Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options);
 
+/// The lowest `cluster_cap` that the job's GPUs can keep, W at the plugs: with it every GPU gets the
+/// lowest cap that it takes, fans at full speed. An input error as of `power_and_heat`.
+Result<double> least_cluster_cap_w(const spec::Job& job);
+
 /// Whether clocks fall by what the job's work draws alone: no limit, room, silicon, operands or
 /// placement of its own. Then a step takes what its prices say.
 bool is_nominal(const spec::Job& job);

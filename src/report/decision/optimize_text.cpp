@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -23,7 +24,7 @@ using optimize::Optimized;
 using optimize::Outcome;
 using optimize::Row;
 
-constexpr size_t kProposalsShown = 16;
+constexpr size_t kProposalsShown = 16, kCandidateWidth = 38;
 
 std::string_view less_of(Objective objective) {
   switch (objective) {
@@ -198,17 +199,24 @@ std::string small_gains(const Optimized& result, double noise_floor_pct) {
                      noise_floor_pct);
 }
 
+/// A long name has a line of its own: what tells candidates apart stands at names' ends.
+std::string candidate_row(const Row& row) {
+  std::string name = row.name, text = row.taken ? "* " : "  ";
+  if (name.size() > kCandidateWidth)
+    text += base::cut_to(std::exchange(name, ""), kWidth - 2) + "\n  ";
+  text += fmt::format("{:<{}}{:>10}{:>10}{:>9}{:>8}\n", name, kCandidateWidth,
+                      base::format_seconds(row.step_s), in_joules(row.energy_j), celsius(row.max_c),
+                      fmt::format("{:+.1f} %", row.gain_pct));
+  if (!row.allowed) text += fmt::format("    not allowed: {}\n", row.refusal);
+  return text;
+}
+
 std::string on_the_way(const Optimized& result, double noise_floor_pct, const TextStyle& style) {
   std::string text = heading(style, fmt::format("On the way: {} of {} candidates",
                                                 rows_to_show(result).size(), result.rows.size()));
-  text += fmt::format("  {:<38}{:>10}{:>10}{:>9}{:>8}\n", "", "step", "energy", "hottest", "gain");
-  for (const Row* row : rows_to_show(result)) {
-    text += fmt::format("{} {:<38}{:>10}{:>10}{:>9}{:>8}\n", row->taken ? '*' : ' ',
-                        base::cut_to(row->name, 38), base::format_seconds(row->step_s),
-                        in_joules(row->energy_j), celsius(row->max_c),
-                        fmt::format("{:+.1f} %", row->gain_pct));
-    if (!row->allowed) text += fmt::format("    not allowed: {}\n", row->refusal);
-  }
+  text += fmt::format("  {:<{}}{:>10}{:>10}{:>9}{:>8}\n", "", kCandidateWidth, "step", "energy",
+                      "hottest", "gain");
+  for (const Row* row : rows_to_show(result)) text += candidate_row(*row);
   if (result.balanced_to)
     return text + "  * stayed at; with the job's own silicon. Every draw is balanced anew\n";
   return text +

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/collection.h"
 #include "base/table.h"
@@ -18,6 +19,13 @@ using swarm::Swarm;
 std::string swarm_fact(std::string_view name, const std::string& text) {
   constexpr size_t kNames = 12;
   return base::hanging(fmt::format("{:<{}}", name, kNames), text, kWidth);
+}
+
+/// With two decimals, or with what three significant digits take: little is not nothing.
+std::string in_hundredths(double value) {
+  const int decimals =
+      value > 0 && value < 0.1 ? 2 - static_cast<int>(std::floor(std::log10(value))) : 2;
+  return fmt::format("{:.{}f}", value, decimals);
 }
 
 std::string share_of(double part, double whole) {
@@ -73,8 +81,8 @@ std::string kinds_table(const Swarm& of) {
                fmt::format("{:.1f}", it.share.present_s / of.outcome.total_s),
                std::to_string(it.share.micro_batches),
                share_of(it.share.busy_s, it.share.present_s),
-               fmt::format("{:.2f}", it.share.present_s / 3600),
-               it.kind.dollars_per_hour > 0 ? fmt::format("${:.2f}", it.dollars()) : "-",
+               in_hundredths(it.share.present_s / 3600),
+               it.kind.dollars_per_hour > 0 ? '$' + in_hundredths(it.dollars()) : "-",
                it.busy_w > 0 ? base::format_si(it.energy_j(), "J") : "-"});
   return table.text(kWidth);
 }
@@ -84,8 +92,8 @@ std::string cost_text(const Swarm& of) {
   const double dollars = base::sum(of.kinds, &KindPlayed::dollars);
   std::string text;
   if (dollars > 0)
-    text += swarm_fact("Price", fmt::format("${:.2f}, ${:.3g} for a million tokens", dollars,
-                                            dollars / tokens * 1e6));
+    text += swarm_fact("Price", fmt::format("${}, ${:.3g} for a million tokens",
+                                            in_hundredths(dollars), dollars / tokens * 1e6));
   for (const KindPlayed& it : of.kinds)
     if (!it.fits)
       text += swarm_fact("Memory",
@@ -100,8 +108,8 @@ std::string widths_table(const Swarm& of) {
   table.add({"Width", "compute", "transfers", "ratio", "pays"});
   for (const swarm::Width& it : of.widths)
     table.add({std::to_string(it.hidden), base::format_seconds(it.compute_s),
-               base::format_seconds(it.transfer_s),
-               fmt::format("{:.2f}", it.compute_s / it.transfer_s), it.pays() ? "yes" : "no"});
+               base::format_seconds(it.transfer_s), in_hundredths(it.compute_s / it.transfer_s),
+               it.pays() ? "yes" : "no"});
   return base::wrap(fmt::format("Square-cube law: a micro batch of a stage on {}, by hidden size",
                                 of.widths_of),
                     kWidth, 0) +

@@ -166,7 +166,7 @@ std::string node_text(const Together& of) {
   for (const JobBeside& job : of.jobs)
     if (!job.on_node.empty())
       hottest.push_back(
-          fmt::format("{} {:.0f} C (there alone {:.0f})", job.name, job.max_c, job.placed_max_c));
+          fmt::format("{} {:.0f} C (alone there {:.0f})", job.name, job.max_c, job.placed_max_c));
   return text + beside_fact("Hottest GPU", base::listed(hottest));
 }
 

@@ -28,12 +28,12 @@ function sums(figure: Figure): number[] {
 
 function valuesY(figure: Figure): (number | null | undefined)[] {
   if (figure.kind === "stack") return sums(figure);
-  if (figure.kind === "heatmap") return figure.series.flatMap((series) => series.value ?? []);
+  if (figure.kind === "heat-map") return figure.series.flatMap((series) => series.value ?? []);
   return figure.series.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])]);
 }
 
 const quantityY = (figure: Figure): string =>
-  [figure.y.title, figure.y.unit, ...(figure.kind === "heatmap" ? figure.series.map((series) => series.label) : [])].join("|");
+  [figure.y.title, figure.y.unit, ...(figure.kind === "heat-map" ? figure.series.map((series) => series.label) : [])].join("|");
 const quantityX = (figure: Figure): string => `${figure.x.title}|${figure.x.unit}`;
 
 /** How much of an axis a range takes: of a logarithmic one in powers, of others its top. */
@@ -68,11 +68,11 @@ export function sharedBy(figure: Figure, panels: Figure[]): Shared {
   const rangeY = (panel: Figure): [number, number] => extent(valuesY(panel));
   const beside = together(figure, panels.filter((panel) => quantityX(panel) === quantityX(figure)), (panel) => extent(valuesX(panel)), logX);
   const marks = beside.flatMap(valuesX);
-  const set = figure.kind === "heatmap" ? colouredAlike(figure, alike) : together(figure, alike, rangeY, logY);
+  const set = figure.kind === "heat-map" ? colouredAlike(figure, alike) : together(figure, alike, rangeY, logY);
   const y = extent(set.flatMap(valuesY));
   const dots = figure.kind === "bar" && !logY && y[0] >= kAlike * y[1] && y[0] < 0.99 * y[1];
   // From zero, unless that would flatten everything at the top: in no panel, or in all that are compared.
   const grounded = alike.some((panel) => rangeY(panel)[0] >= 0 && rangeY(panel)[0] < 0.5 * rangeY(panel)[1]);
-  const zero = figure.kind === "stack" || (figure.kind !== "heatmap" && !logY && y[0] >= 0 && (grounded || (figure.kind === "bar" && !dots)));
+  const zero = figure.kind === "stack" || (figure.kind !== "heat-map" && !logY && y[0] >= 0 && (grounded || (figure.kind === "bar" && !dots)));
   return { x: extent(marks), marks, y: zero ? [0, y[1]] : y, styles, dots, apart: set.length < alike.length };
 }

@@ -91,11 +91,11 @@ export const missing = (x: number, y: number): SVGElement =>
 
 /** A mark with its tip, leading to the point behind it. */
 export function linked(mark: SVGElement, figure: Figure, series: FigureSeries, i: number, links: PointLinks): SVGElement {
-  const value = figure.kind === "heatmap" ? series.value?.[i] : series.y[i];
+  const value = figure.kind === "heat-map" ? series.value?.[i] : series.y[i];
   const place = figure.x.categories?.[series.x[i]!] ?? quantity(series.x[i], figure.x.unit ?? "");
   const unit = figure.y.unit ?? "";
-  const lines: [string, string][] = [[figure.x.title, place], [figure.kind === "heatmap" ? "value" : figure.y.title, quantity(value, unit)]];
-  if (figure.kind === "heatmap") lines.splice(1, 0, [figure.y.title, figure.y.categories?.[series.y[i] ?? -1] ?? ""]);
+  const lines: [string, string][] = [[figure.x.title, place], [figure.kind === "heat-map" ? "value" : figure.y.title, quantity(value, unit)]];
+  if (figure.kind === "heat-map") lines.splice(1, 0, [figure.y.title, figure.y.categories?.[series.y[i] ?? -1] ?? ""]);
   const [low, high] = [series.low?.[i], series.high?.[i]];
   if (typeof low === "number" && typeof high === "number") lines.push(["90 % interval", `${quantity(low, unit)} to ${quantity(high, unit)}`]);
   const point = series.point?.[i] ?? -1;

@@ -56,7 +56,7 @@ function places(run: RunDocument, name: string): Figure | undefined {
     if (place && Number.isFinite(values[i])) { place.sum += values[i]!; ++place.count; }
   });
   const kept = sums.map((place, slot) => ({ ...place, slot })).filter((place) => place.count > 0);
-  return { id: "places", label: "", title: name, caption: "", kind: "heatmap", panel: name, x: { title: "lane", categories: [...new Set(lane)].sort((a, b) => a - b).map(String) },
+  return { id: "places", label: "", title: name, caption: "", kind: "heat-map", panel: name, x: { title: "lane", categories: [...new Set(lane)].sort((a, b) => a - b).map(String) },
     y: { title: "row from the inlet", unit: "°C", categories: [...new Set(row)].sort((a, b) => a - b).map(String) },
     series: [{ label: "hottest", x: kept.map((place) => lane[place.slot]!), y: kept.map((place) => row[place.slot]!), value: kept.map((place) => place.sum / place.count) }] };
 }

@@ -16,7 +16,7 @@ const labelOf = (text: string): string => words(text);
 function tableOf(figure: Figure, study: StudyDocument): TableData {
   const place = (x: number): Cell => figure.x.categories?.[x] ?? x;
   const numeric = !figure.x.categories;
-  const heat = figure.kind === "heatmap";
+  const heat = figure.kind === "heat-map";
   const intervals = figure.series.some((series) => series.low && series.high);
   return {
     columns: [{ title: "series" }, numeric ? { title: figure.x.title, unit: figure.x.unit ?? "" } : { title: figure.x.title }, ...(heat ? [{ title: figure.y.title }] : []),
@@ -31,7 +31,7 @@ function tableOf(figure: Figure, study: StudyDocument): TableData {
 
 function summaryOf(figure: Figure): string {
   const unit = figure.y.unit ?? "";
-  const heat = figure.kind === "heatmap";
+  const heat = figure.kind === "heat-map";
   const told = figure.series.slice(0, 12).map((series) => {
     const known = (heat ? (series.value ?? []) : series.y).flatMap((value, i) => (value === null ? [] : [{ value, i }]));
     if (known.length === 0) return `${labelOf(series.label)}: no values`;
@@ -46,7 +46,7 @@ function summaryOf(figure: Figure): string {
 function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
   const shared = sharedBy(figure, panels);
   switch (figure.kind) {
-    case "heatmap": return heatmap(figure, width, shared.y, links);
+    case "heat-map": return heatmap(figure, width, shared.y, links);
     case "bar":
     case "stack": return bars(figure, width, shared, links);
     default: return plot(figure, width, shared, links);
@@ -81,7 +81,7 @@ function figureView(given: Figure[], study: StudyDocument): HTMLElement {
   const [told, seen] = [panels.every((panel) => panel.caption === first.caption), panels.every((panel) => panel.reported === first.reported)];
   const reportedOf = (panel: Figure): HTMLElement | null => (panel.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), panel.reported) : null);
   const above = [seen ? reportedOf(first) : null,
-    entries.length > 1 && first.kind !== "heatmap" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
+    entries.length > 1 && first.kind !== "heat-map" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
     variants ? h("p", { class: "note" }, variants) : null,
     panels.some((panel) => sharedBy(panel, panels).apart) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null,
     raised.length > 0 ? h("p", { class: "note" }, `Logarithmic, since one bar would flatten the others: ${raised.join(", ")}.`) : null];
