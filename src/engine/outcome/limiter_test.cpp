@@ -37,7 +37,9 @@ TEST(Limiter, CircuitsBesideTheFirstForwardAreNoBubble) {
   const run::Run slow = run_with("50 s"), quick = run_with("1 us");
   const std::string& text = slow.limiter;
   EXPECT_TRUE(text.starts_with("the making of circuits 9")) << text;
-  EXPECT_NEAR(bubble_s(slow), bubble_s(quick), 0.1 * bubble_s(quick));
+  // Forwards that the first stage goes on with while its send waits are not told from the bubble.
+  constexpr double kForwards = 0.05;
+  EXPECT_NEAR(bubble_s(slow), bubble_s(quick), kForwards);
 }
 
 TEST(Limiter, HiddenCircuitsLimitNothing) {

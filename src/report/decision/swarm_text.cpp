@@ -24,7 +24,7 @@ std::string swarm_fact(std::string_view name, const std::string& text) {
 /// With two decimals, or with what three significant digits take: little is not nothing.
 std::string in_hundredths(double value) {
   const int decimals =
-      value > 0 && value < 0.1 ? 2 - static_cast<int>(std::floor(std::log10(value))) : 2;
+      value > 0 && value < 0.01 ? 2 - static_cast<int>(std::floor(std::log10(value))) : 2;
   return fmt::format("{:.{}f}", value, decimals);
 }
 

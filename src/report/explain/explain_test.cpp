@@ -107,7 +107,8 @@ TEST_F(Explain, EveryOperatorHasAPriceAndSources) {
     const auto node = explain(run_, job_, "op:" + op.name);
     ASSERT_TRUE(node) << op.name;
     ASSERT_FALSE(node->inputs.empty()) << op.name;
-    EXPECT_GT(node->inputs.front().inputs.size(), 2u) << op.name;
+    // Of a wait nothing but what says how long it is.
+    EXPECT_GT(node->inputs.front().inputs.size(), op.kernels > 0 ? 2u : 0u) << op.name;
   }
 }
 
