@@ -64,7 +64,11 @@ Result<void> refuse_headerless(std::string_view, LogBuilder& log) {
                      "writes it unless told noheader)");
 }
 
+// The order decides where two kinds recognise a file. What has words or a head of its own stands
+// first. MLPerf's log and nccl-tests' table stand before the training log, among whose lines either
+// may be found. Any JSON may be a Kineto trace, so that all other JSON stands before it.
 constexpr auto kFormats = std::to_array<Format>({
+    // Telemetry, logs and histories.
     {"NCCL inspector's documents", Form::kJson, is_nccl_inspector, read_nccl_inspector},
     {"OTLP", Form::kJson, is_otlp, read_otlp},
     {"Prometheus' answer", Form::kJson, is_prometheus_json, read_prometheus_json},
@@ -86,6 +90,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"Prometheus' text", Form::kText, is_prometheus_text, read_prometheus_text},
     {"TensorBoard's events", Form::kAny, is_event_file, read_event_file},
     {"a meter's recording", Form::kBinary, is_shunt_meter, read_shunt_meter},
+    // Traces and graphs.
     {"a flight recorder's dump", Form::kAny, is_flight_dump, traces_by<read_flight_dump>},
     {"a Chakra graph", Form::kAny, looks_like_chakra, traces_by<read_chakra>},
     {"a Chakra graph in JSON", Form::kJson,
@@ -101,12 +106,14 @@ constexpr auto kFormats = std::to_array<Format>({
      [](std::string_view start) { return is_graph(start, {"\"iteration\"", "\"ph\""}); },
      traces_by<read_megascan>},
     {"a result of rocprofv3", Form::kJson, is_rocprof, traces_by<read_rocprof>},
+    // Not read here, and not to be taken for a Kineto trace.
     {"a timeline of operations; analyze it by itself", Form::kJson, is_operations, {}},
     {"a trace that ergometer draws for Perfetto; --trace FILE.kineto.json writes one to analyze",
      Form::kJson,
      is_drawn_trace,
      {}},
     {"a Kineto trace", Form::kJson, [](std::string_view) { return true; }, traces_by<read_kineto>},
+    // Known and not read.
     {"a zip archive; unpack it first", Form::kAny, begins<kZip>, {}},
     {"packed by bzip2; unpack it first", Form::kAny, begins<kBzip2>, {}},
     {"packed by xz; unpack it first", Form::kAny, begins<kXz>, {}},

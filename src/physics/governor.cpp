@@ -1,3 +1,17 @@
+// The clock that a GPU runs at under its power limit, and the ceiling that heat puts on it.
+//
+// Power against clock f, of work that was found at clock f0 (docs/models/clocks.md):
+//
+//   P(f) = P_c + P_l v + a v^2 f + (P_core v^2 + P_memory + P_link) pace(f)              W
+//   v(f) = v_min + s (f - f_k) above the knee f_k, v_min below, plus what the silicon needs
+//   pace(f) = f / ((1 - c) f + c f0)
+//
+// P_c constant, P_l leakage at v = 1 and the die's temperature (W); a = active power / highest
+// clock (J); v relative voltage, s its slope (1/Hz); c the share of the time that follows the
+// clock. Sought is the highest f of the lattice with P(f) <= held x cap, by Newton's method:
+//
+//   dP/df = P_l v' + a v^2 + (P_core v^2 + P_memory + P_link) pace' + 2 v v' (a f + P_core pace)
+//   pace' = c f0 / ((1 - c) f + c f0)^2,   v' = s above the knee, 0 below
 #include "physics/governor.h"
 
 #include <algorithm>
@@ -10,7 +24,8 @@
 namespace ergometer::physics {
 namespace {
 
-/// What power against clock has in common for all GPUs of a kind.
+/// What power against clock has in common for all GPUs of a kind. `active_j`: W for each Hz;
+/// `slope`: of the relative voltage, for each Hz.
 struct KindCurve {
   double constant_w, active_j, knee_hz, lowest, slope;
   explicit KindCurve(const GpuPower& gpu)
@@ -170,6 +185,13 @@ ERGOMETER_WIDTHS void keep_decided(double held, const double* __restrict highest
   }
 }
 
+/// How far die or memory is below its limit, the nearer one, K; a limit that is not known is
+/// `unknown_k` away.
+double margin_below_limits(const GpuPower& gpu, double die_c, double memory_c, double unknown_k) {
+  return std::min(gpu.target_c > 0 ? gpu.target_c - die_c : unknown_k,
+                  gpu.memory_limit_c > 0 ? gpu.memory_limit_c - memory_c : unknown_k);
+}
+
 }  // namespace
 
 void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz) {
@@ -259,18 +281,16 @@ void ThermalGovernor::advance(const GpuPower& gpu, double periods, double die_c,
   }
   if (halved && die_c < gpu.slowdown_c - kHalvedHysteresisC) halved = false;
 
-  const double margin_c =
-      std::min(gpu.target_c > 0 ? gpu.target_c - die_c : hysteresis_c,
-               gpu.memory_limit_c > 0 ? gpu.memory_limit_c - memory_c : hysteresis_c);
+  const double margin_k = margin_below_limits(gpu, die_c, memory_c, hysteresis_c);
   // The limit is noticed at once, whenever the next step of the clock is due.
-  if (margin_c <= 0 && ceiling_hz <= 0) ceiling_hz = clocks.floor(clock_hz);
+  if (margin_k <= 0 && ceiling_hz <= 0) ceiling_hz = clocks.floor(clock_hz);
 
   if (halved || periods < 1) return;
 
-  if (margin_c <= 0) {
+  if (margin_k <= 0) {
     const double from = ceiling_hz > 0 ? std::min(ceiling_hz, clock_hz) : clock_hz;
     ceiling_hz = clocks.floor(clocks.floor(from) - periods * clocks.step_hz);
-  } else if (ceiling_hz > 0 && margin_c >= hysteresis_c) {
+  } else if (ceiling_hz > 0 && margin_k >= hysteresis_c) {
     ceiling_hz += periods * clocks.step_hz;
     if (ceiling_hz >= clocks.highest_hz) ceiling_hz = 0;
   }

@@ -46,7 +46,7 @@ class Reader {
   std::string missing_;
 };
 
-/// How leakage follows the temperature.
+/// How leakage follows the temperature: times exp(k (min(T, T_off) - T0)), k in 1/K.
 struct LeakageCurve {
   double per_k, hottest_c, t0_c;
   explicit LeakageCurve(const GpuPower& gpu)

@@ -1,3 +1,16 @@
+// The heat of a lane of GPUs as resistances and capacities, x in K above the node's inlet:
+//
+//   P_die --> die --R_die-- spreader --R_spreader-- sink --R_sink + R_film--> coolant
+//                              |
+//   P_hbm --> memory --R_memory+
+//
+//   C x' = (flows in) - (flows out), a flow being (difference of x) / R               W
+//   q_i = (x_sink,i - x_coolant,i) / (R_sink + R_film),  x_coolant,i = preheat (sum of q upstream)
+//   between the sinks of a module's two dies:  G (x_sink,a - x_sink,b)
+//   R_film = film (1 / flow)^exponent,  preheat / flow,  flow as a share of the nominal one
+//
+// R, film and preheat in K/W, C in J/K, G in W/K, from catalog/cooling. A worked number, the range
+// and how far off it was: docs/models/heat.md; by hand: Heat.SettlesWhereOhmsLawPutsOneGpu.
 #include "physics/heat_network.h"
 
 #include <algorithm>
@@ -45,7 +58,7 @@ Lane make_lane(const spec::Node& node, std::vector<int> gpus) {
   return lane;
 }
 
-/// Lets heat flow from state `a` to state `b` and back.
+/// Lets heat flow from state `a` to state `b` and back: C_a x_a' = ... + w_per_k (x_b - x_a).
 void conduct(HeatNetwork& network, int a, int b, double w_per_k) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
     const double per_s = w_per_k / network.j_per_k[static_cast<size_t>(from)];

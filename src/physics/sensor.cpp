@@ -48,6 +48,9 @@ PowerSensor average_sensor(const GpuPower& gpu) {
   return sensor(gpu.reading_period_s, gpu.reading_average_s);
 }
 
+// Reading k, at t = start + phase + k period, in W, rounded to the quantum:
+//   gain (integral of P from t - window to t) / window + offset
+// Each end of the integral has a meter of its own, so that a series is gone through twice in all.
 std::vector<Reading> read_sensor(const PowerSensor& sensor, std::span<const PowerPiece> series,
                                  double end_s) {
   ERGOMETER_CHECK(sensor.period_s > 0 && sensor.window_s > 0, "a sensor that reads");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <tuple>
@@ -74,10 +75,24 @@ struct Message {
   int stream = 0;
 };
 
+/// One run of one collective: its ranks wait until all of them have come to it.
+struct GroupCall {
+  workload::GroupKind kind = workload::GroupKind::kTensor;
+  int64_t role = -1;   ///< -1: the group spans roles
+  int64_t leader = 0;  ///< its rank of the lowest index in the role
+  int64_t number = 0;  ///< within a role the instruction; else which meeting of the kind
+  auto operator<=>(const GroupCall&) const = default;
+};
+/// A rank that waits, and the stream whose head instruction does.
+struct Waiting {
+  int64_t rank = 0;
+  int stream = 0;
+};
+
 /// Of the ranks of one index, who have arrived at a gathering of roles, and who wait there.
 struct Gathering {
   int32_t arrived = 0;
-  std::vector<std::pair<int64_t, int>> waiting;  ///< ranks, and their streams
+  std::vector<Waiting> waiting;
 };
 
 }  // namespace ergometer::engine

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <map>
 #include <queue>
-#include <tuple>
 #include <vector>
 
 #include "base/check.h"
@@ -70,6 +69,14 @@ class EventEngine {
   void schedule(Picoseconds time, int64_t rank, int stream) {
     events_.push({time, ++sequence_, rank, stream});
   }
+  static const Entry& head(const RankProcess& rank, int stream) {
+    return rank.queues[static_cast<size_t>(stream)].entries.front();
+  }
+  /// What the instruction at a queue's head waits for is there: it ends its duration later.
+  void run_head(int64_t rank_number, int stream) {
+    const RankProcess& rank = rank_at(rank_number);
+    schedule(now_ + duration(rank, head(rank, stream).index), rank_number, stream);
+  }
 
   void make_ranks();
   Picoseconds duration(const RankProcess& rank, size_t index) const;
@@ -104,8 +111,8 @@ class EventEngine {
   void end_head(int64_t rank, int stream);
   void charge(RankProcess& rank, const Instruction& it, Picoseconds spent, Picoseconds limit);
   void leave_span(RankProcess& rank, size_t index, Picoseconds start, Picoseconds end) const;
-  std::tuple<int64_t, int64_t, int64_t, int64_t> group_key(const RankProcess& rank,
-                                                           const Entry& entry, size_t& members);
+  GroupCall call_of(const RankProcess& rank, const Entry& entry) const;
+  size_t members(GroupKind kind) const;
   Timeline collect() const;
 
   const EngineInput& input_;
@@ -114,8 +121,7 @@ class EventEngine {
   std::vector<RankProcess> ranks_;
   std::vector<Message> messages_;
   std::vector<Gathering> gatherings_;  ///< by number and index in the role
-  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::vector<std::pair<int64_t, int>>>
-      arrivals_;
+  std::map<GroupCall, std::vector<Waiting>> arrivals_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Picoseconds now_ = 0;
   int64_t sequence_ = 0;
@@ -286,84 +292,67 @@ Gathering& EventEngine::gathering(const RankProcess& rank, const Instruction& it
 /// Of several roles' ranks of one index the last lets all go on that wait.
 void EventEngine::arrive_at(Gathering& here, int32_t all) {
   if (++here.arrived < all) return;
-  for (const auto& [waiting, stream] : here.waiting) {
-    const RankProcess& process = rank_at(waiting);
-    const size_t at = process.queues[static_cast<size_t>(stream)].entries.front().index;
-    schedule(now_ + duration(process, at), waiting, stream);
-  }
+  for (const auto& [rank, stream] : here.waiting) run_head(rank, stream);
 }
 
 /// One of a gathering goes on at once where all have arrived.
 void EventEngine::wait_at(Gathering& here, int32_t all, int64_t rank_number, int stream) {
-  if (here.arrived < all) {
-    here.waiting.emplace_back(rank_number, stream);
-    return;
-  }
-  const RankProcess& rank = rank_at(rank_number);
-  const size_t index = rank.queues[static_cast<size_t>(stream)].entries.front().index;
-  schedule(now_ + duration(rank, index), rank_number, stream);
+  if (here.arrived < all)
+    here.waiting.push_back({rank_number, stream});
+  else
+    run_head(rank_number, stream);
 }
 
 void EventEngine::launch(int64_t rank_number, int stream) {
   RankProcess& rank = rank_at(rank_number);
-  const size_t index = rank.queues[static_cast<size_t>(stream)].entries.front().index;
-  const Instruction& it = instruction(rank, index);
+  const Instruction& it = instruction(rank, head(rank, stream).index);
   if (it.kind == InstructionKind::kWorld && op_of(it)->group == GroupKind::kStages)
     return wait_at(gathering(rank, it), arrivals_at(it), rank_number, stream);
   if (it.kind == InstructionKind::kCollective || it.kind == InstructionKind::kWorld)
     return arrive(rank_number, stream);
-  if (it.kind == InstructionKind::kCompute)
-    return schedule(now_ + duration(rank, index), rank_number, stream);
+  if (it.kind == InstructionKind::kCompute) return run_head(rank_number, stream);
   Message& message = messages_[static_cast<size_t>(it.slot * n_ + rank.index)];
   if (it.kind == InstructionKind::kRecv) {
     message.receiver = rank_number;
     message.stream = stream;
-    if (message.sent) schedule(now_ + duration(rank, index), rank_number, stream);
+    if (message.sent) run_head(rank_number, stream);
     return;
   }
   message.sent = true;
-  schedule(now_ + duration(rank, index), rank_number, stream);
-  if (message.receiver < 0) return;
-  const RankProcess& receiver = rank_at(message.receiver);
-  const size_t receive = receiver.queues[static_cast<size_t>(message.stream)].entries.front().index;
-  schedule(now_ + duration(receiver, receive), message.receiver, message.stream);
+  run_head(rank_number, stream);
+  if (message.receiver >= 0) run_head(message.receiver, message.stream);
 }
 
-/// Which gathering an instruction of a rank belongs to, and how many ranks it needs.
-std::tuple<int64_t, int64_t, int64_t, int64_t> EventEngine::group_key(const RankProcess& rank,
-                                                                      const Entry& entry,
-                                                                      size_t& members) {
+/// Ranks of a role run the same program, so that the instruction tells them their meeting; roles
+/// have programs of their own and count the meetings.
+GroupCall EventEngine::call_of(const RankProcess& rank, const Entry& entry) const {
   const GroupKind kind = op_of(instruction(rank, entry.index))->group;
-  const auto kind_number = static_cast<int64_t>(kind);
-  if (kind == GroupKind::kWorld) {
-    members = ranks_.size();
-    return {kind_number, -1, 0, entry.ticket};
-  }
-  if (kind == GroupKind::kEmbedding) {
-    members = std::min<size_t>(input_.plan.roles.size(), 2);
-    return {kind_number, -1, rank.index, entry.ticket};
-  }
+  if (kind == GroupKind::kWorld) return {.kind = kind, .number = entry.ticket};
+  if (kind == GroupKind::kEmbedding)
+    return {.kind = kind, .leader = rank.index, .number = entry.ticket};
   const plan::RankGroup group = groups_[static_cast<size_t>(kind)];
   const int64_t block = group.stride * group.size;
-  const int64_t leader = rank.index / block * block + rank.index % group.stride;
-  members = static_cast<size_t>(group.size);
-  return {kind_number, static_cast<int64_t>(rank.role), leader, static_cast<int64_t>(entry.index)};
+  return {.kind = kind,
+          .role = static_cast<int64_t>(rank.role),
+          .leader = rank.index / block * block + rank.index % group.stride,
+          .number = static_cast<int64_t>(entry.index)};
+}
+
+/// How many ranks meet in a group; that of the embedding has the first and the last stage's.
+size_t EventEngine::members(GroupKind kind) const {
+  if (kind == GroupKind::kWorld) return ranks_.size();
+  if (kind == GroupKind::kEmbedding) return std::min<size_t>(input_.plan.roles.size(), 2);
+  return static_cast<size_t>(groups_[static_cast<size_t>(kind)].size);
 }
 
 void EventEngine::arrive(int64_t rank_number, int stream) {
   const RankProcess& rank = rank_at(rank_number);
-  size_t members = 0;
-  const auto key =
-      group_key(rank, rank.queues[static_cast<size_t>(stream)].entries.front(), members);
-  auto& present = arrivals_[key];
-  present.emplace_back(rank_number, stream);
-  if (present.size() < members) return;
-  for (const auto& [member, queue] : present) {
-    const RankProcess& process = rank_at(member);
-    const size_t at = process.queues[static_cast<size_t>(queue)].entries.front().index;
-    schedule(now_ + duration(process, at), member, queue);
-  }
-  arrivals_.erase(key);
+  const GroupCall call = call_of(rank, head(rank, stream));
+  std::vector<Waiting>& present = arrivals_[call];
+  present.push_back({rank_number, stream});
+  if (present.size() < members(call.kind)) return;
+  for (const auto& [member, queue] : present) run_head(member, queue);
+  arrivals_.erase(call);
 }
 
 void EventEngine::end_head(int64_t rank_number, int stream) {

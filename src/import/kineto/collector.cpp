@@ -21,21 +21,10 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
                     [](char x, char y) { return base::lower(x) == base::lower(y); });
 }
 
-bool contains_ignoring_case(std::string_view text, std::string_view word) {
-  return std::search(text.begin(), text.end(), word.begin(), word.end(),
-                     [](char x, char y) { return base::lower(x) == y; }) != text.end();
-}
-
 bool is_memory(std::string_view category) {
   for (const std::string_view known : {"gpu_memcpy", "gpu_memset", "memcpy", "memset"})
     if (equal_ignoring_case(category, known)) return true;
   return false;
-}
-
-run::GpuClass class_of_kernel(std::string_view name) {
-  const bool collective =
-      contains_ignoring_case(name, "nccl") || contains_ignoring_case(name, "rccl");
-  return collective ? run::GpuClass::kCommunication : run::GpuClass::kCompute;
 }
 
 int64_t whole_or(std::string_view text, int64_t fallback) {
@@ -62,14 +51,18 @@ int32_t stream_number(std::string_view text) {
   return value >= 0 && value <= INT32_MAX ? static_cast<int32_t>(value) : -1;
 }
 
-/// Start and duration of a complete event on the CPU; nothing where one of them makes no sense.
-std::optional<std::pair<int64_t, int64_t>> time_of(const EventText& event) {
+/// "ts" and "dur" of an event on the CPU; nothing where one of them makes no sense.
+std::optional<Span> cpu_span(const EventText& event) {
   const auto start = nanoseconds(event.start);
   const auto duration = nanoseconds(event.duration);
-  if (event.phase != "X" || !start || !duration || *duration < 0 ||
-      *duration > kLargestTime - *start)
+  if (!start || !duration || *duration < 0 || *duration > kLargestTime - *start)
     return std::nullopt;
-  return std::pair(*start, *duration);
+  return Span{*start, *duration};
+}
+
+/// The same of an event that has to be a complete one.
+std::optional<Span> complete_span(const EventText& event) {
+  return event.phase == "X" ? cpu_span(event) : std::nullopt;
 }
 
 /// One step marked by several threads, or by several ranks in one file, at the same time is one.
@@ -140,13 +133,15 @@ void Collector::add(const EventText& event, EventUse use) {
     case EventUse::kGpuRange: add_range(event, true); break;
     default: break;
   }
+  // What was kept of it counts too: every entry of a file is either a GPU event or one of these.
   drop(DropReason::kNotGpu);
 }
 
-bool Collector::read_times(const EventText& event, int64_t& start_ns, int64_t& duration_ns) {
+/// "ts" and "dur" of a GPU event; nothing, counted by reason, where one of them makes no sense.
+std::optional<Span> Collector::gpu_span(const EventText& event) {
   const auto refuse = [&](DropReason reason) {
     drop(reason);
-    return false;
+    return std::nullopt;
   };
   if (event.start.empty()) return refuse(DropReason::kNoStart);
   if (event.duration.empty()) return refuse(DropReason::kNoDuration);
@@ -156,9 +151,7 @@ bool Collector::read_times(const EventText& event, int64_t& start_ns, int64_t& d
   if (!duration) return refuse(DropReason::kBadDuration);
   if (*duration < 0) return refuse(DropReason::kNegativeDuration);
   if (*duration > kLargestTime - *start) return refuse(DropReason::kBadDuration);
-  start_ns = *start;
-  duration_ns = *duration;
-  return true;
+  return Span{*start, *duration};
 }
 
 uint32_t Collector::name_index(std::string_view escaped) {
@@ -208,16 +201,20 @@ uint32_t Collector::add_collective(const EventText& event) {
 void Collector::add_gpu(const EventText& event) {
   if (event.phase != "X") return drop(DropReason::kNotComplete);
   if (event.name.empty()) return drop(DropReason::kNoName);
+  const auto span = gpu_span(event);
+  if (!span) return;
   run::GpuEvent gpu;
-  if (!read_times(event, gpu.start_ns, gpu.duration_ns)) return;
+  gpu.start_ns = span->start_ns;
+  gpu.duration_ns = span->duration_ns;
   gpu.name = name_index(event.name);
   gpu.kind = is_memory(event.category) ? run::GpuClass::kMemory : class_of_name(gpu.name);
   gpu.correlation = whole_or(event.correlation, -1);
   gpu.device = stream_number(event.device.empty() ? event.process : event.device);
   gpu.stream = stream_number(event.stream.empty() ? event.thread : event.stream);
   if (gpu.kind == run::GpuClass::kCommunication) {
-    if (!event.collective.empty()) gpu.collective = add_collective(event);
-    if (event.collective.empty())
+    if (!event.collective.empty())
+      gpu.collective = add_collective(event);
+    else
       unnamed_.emplace_back(trace_.events.size(), whole_or(event.external_id, -1));
   }
   trace_.events.push_back(gpu);
@@ -227,23 +224,20 @@ void Collector::add_launch(const EventText& event) {
   run::Launch launch;
   launch.correlation = whole_or(event.correlation, -1);
   launch.external_id = whole_or(event.external_id, -1);
-  const auto start = nanoseconds(event.start);
-  const auto duration = nanoseconds(event.duration);
-  if (launch.correlation < 0 || !start || !duration || *duration < 0 ||
-      *duration > kLargestTime - *start)
-    return;
-  launch.start_ns = *start;
-  launch.duration_ns = *duration;
+  const auto span = cpu_span(event);
+  if (launch.correlation < 0 || !span) return;
+  launch.start_ns = span->start_ns;
+  launch.duration_ns = span->duration_ns;
   launch.thread = whole_or(event.thread, -1);
   launch.name = name_index(event.name);
   const bool waits = texts_[launch.name].find("Synchronize") != std::string::npos;
   (waits ? trace_.waits : trace_.launches).push_back(launch);
 }
 
-void Collector::add_step(const EventText& event, int64_t start_ns, int64_t duration_ns) {
+void Collector::add_step(const EventText& event, const Span& span) {
   if (!event.name.starts_with(kStepMark)) return;
   if (const auto number = whole_number(event.name.substr(kStepMark.size())))
-    trace_.steps.push_back({*number, start_ns, start_ns + duration_ns});
+    trace_.steps.push_back({*number, span.start_ns, span.end_ns()});
 }
 
 void Collector::add_operator(const EventText& event) {
@@ -253,8 +247,8 @@ void Collector::add_operator(const EventText& event) {
   }
   // Until 2022 ranges stood among the operators, whose names have no such sign.
   if (event.name.find('#') != std::string_view::npos) return add_range(event, false);
-  const auto time = time_of(event);
-  if (!time || event.name.empty()) return;
+  const auto span = complete_span(event);
+  if (!span || event.name.empty()) return;
   run::Operator op;
   op.name = name_index(event.name);
   op.shapes = list_index(event.shapes);
@@ -266,17 +260,17 @@ void Collector::add_operator(const EventText& event) {
   const int64_t forward = whole_or(event.forward_thread, -1);
   if (forward > 0) op.forward_thread = forward;
   op.thread = whole_or(event.thread, -1);
-  op.start_ns = time->first;
-  op.duration_ns = time->second;
+  op.start_ns = span->start_ns;
+  op.duration_ns = span->duration_ns;
   trace_.operators.push_back(op);
 }
 
 void Collector::add_range(const EventText& event, bool gpu) {
-  const auto time = time_of(event);
-  if (!time || event.name.empty()) return;
-  if (!gpu) add_step(event, time->first, time->second);
+  const auto span = complete_span(event);
+  if (!span || event.name.empty()) return;
+  if (!gpu) add_step(event, *span);
   const int64_t thread = gpu ? stream_number(event.thread) : whole_or(event.thread, -1);
-  trace_.ranges.push_back({name_index(event.name), gpu, thread, time->first, time->second});
+  trace_.ranges.push_back({name_index(event.name), gpu, thread, span->start_ns, span->duration_ns});
 }
 
 /// RCCL's kernels, and NCCL's in older traces, do not carry what they move: the call that launched

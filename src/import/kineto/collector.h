@@ -9,13 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "import/trace/trace_builder.h"
 #include "run/gpu_trace.h"
 
 namespace ergometer::importer {
 
-/// Why an entry of a trace is not part of what is analysed.
+/// Why an entry of a trace is no GPU event of what is analysed.
 enum class DropReason : uint8_t {
-  kNotGpu,
+  kNotGpu,  ///< of the CPU, or of no use; launches, operators and ranges are counted here and kept
   kNotAnObject,
   kMalformed,
   kTooLarge,
@@ -72,8 +73,8 @@ class Collector {
   void add_launch(const EventText& event);
   void add_operator(const EventText& event);
   void add_range(const EventText& event, bool gpu);
-  void add_step(const EventText& event, int64_t start_ns, int64_t duration_ns);
-  bool read_times(const EventText& event, int64_t& start_ns, int64_t& duration_ns);
+  void add_step(const EventText& event, const Span& span);
+  std::optional<Span> gpu_span(const EventText& event);
   uint32_t name_index(std::string_view escaped);
   uint32_t list_index(std::string_view list);
   uint32_t index_of(std::string_view text);

@@ -161,6 +161,33 @@ simdjson::error_code read_event(ondemand::object object, Collector& collector, T
   return simdjson::SUCCESS;
 }
 
+/// Makes a stretch of text a list of its own, for as long as this lives.
+class Bracketed {
+ public:
+  Bracketed(char* text, size_t bytes)
+      : text_(text),
+        bytes_(bytes),
+        before_(text[-1]),
+        behind_(text[bytes]),
+        second_(text[bytes + 1]) {
+    text_[-1] = '[';
+    text_[bytes_] = ']';
+    text_[bytes_ + 1] = ' ';
+  }
+  ~Bracketed() {
+    text_[-1] = before_;
+    text_[bytes_] = behind_;
+    text_[bytes_ + 1] = second_;
+  }
+  Bracketed(const Bracketed&) = delete;
+  Bracketed& operator=(const Bracketed&) = delete;
+
+ private:
+  char* text_;
+  size_t bytes_;
+  char before_, behind_, second_;
+};
+
 void count(Taken taken, Collector& collector) {
   if (taken == Taken::kNotGpu) collector.drop(DropReason::kNotGpu);
   if (taken == Taken::kNotAnObject) collector.drop(DropReason::kNotAnObject);
@@ -178,29 +205,19 @@ EventParser::~EventParser() = default;
 EventParser::Outcome EventParser::parse(char* text, size_t bytes, size_t readable,
                                         Collector& collector) {
   using End = Outcome::End;
-  const char before = text[-1], behind = text[bytes], second = text[bytes + 1];
-  text[-1] = '[';
-  text[bytes] = ']';
-  text[bytes + 1] = ' ';
-  const auto finish = [&](End end, size_t taken) {
-    text[-1] = before;
-    text[bytes] = behind;
-    text[bytes + 1] = second;
-    return Outcome{end, taken};
-  };
-
+  const Bracketed list_of_its_own(text, bytes);
   ondemand::document document;
   ondemand::array list;
   if (parser_->reader.iterate(text - 1, bytes + 2, readable + 1).get(document) ||
       document.get_array().get(list))
-    return finish(End::kStuck, 0);
+    return {End::kStuck, 0};
   size_t at = 0;
   Taken taken = Taken::kNothing;
   for (auto element : list) {
     ondemand::value value;
     if (std::move(element).get(value)) {
       if (taken == Taken::kWhole) at += ValueScan().scan({text + at, bytes - at});
-      return finish(End::kStuck, at);
+      return {End::kStuck, at};
     }
     count(taken, collector);
     taken = Taken::kNothing;
@@ -212,15 +229,15 @@ EventParser::Outcome EventParser::parse(char* text, size_t bytes, size_t readabl
     }
     ondemand::object object;
     if (value.get_object().get(object) || read_event(object, collector, taken))
-      return finish(End::kStuck, at);
+      return {End::kStuck, at};
   }
   count(taken, collector);
   const char* behind_list = nullptr;
-  if (document.current_location().get(behind_list)) return finish(End::kText, bytes);
+  if (document.current_location().get(behind_list)) return {End::kText, bytes};
   // The list's own bracket is the last thing before what follows it.
   size_t end = static_cast<size_t>(behind_list - text);
   while (end > 0 && text[end - 1] != ']') --end;
-  return finish(End::kList, end);
+  return {End::kList, end};
 }
 
 }  // namespace ergometer::importer
