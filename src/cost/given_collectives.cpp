@@ -86,6 +86,7 @@ double slot_bytes(CollectiveProtocol protocol) {
   return protocol == CollectiveProtocol::kLl128 ? 600 * kKib : 32 * kKib;
 }
 
+/// Of a GPU whose catalog does not say it, what NCCL's tuner counts on for Ampere.
 double block_rate(const spec::Gpu& gpu, CollectiveProtocol protocol) {
   if (protocol == CollectiveProtocol::kSimple)
     return gpu.parameters.value_or("channel.bandwidth", 24e9);

@@ -261,11 +261,6 @@ std::optional<Peers> peers_of(const std::vector<const run::Device*>& all, Metric
   return peers;
 }
 
-double mean(std::span<const double> values) {
-  const double sum = base::sum(values);
-  return sum / static_cast<double>(values.size());
-}
-
 void look_for_outliers(const Peers& peers, const Watched& watched, const GpuNames& names,
                        Anomalies& found) {
   constexpr double kFar = 3.5;  // Iglewicz and Hoaglin's limit for robust z
@@ -320,7 +315,7 @@ double goes_along(std::span<const double> own, std::span<const double> rest, dou
   constexpr double kAlike = 0.9;     // share of its moves that theirs explain
   const auto [low, high] = std::ranges::minmax(rest);
   if (high - low < least) return 1;
-  const double own_mean = mean(own), rest_mean = mean(rest);
+  const double own_mean = base::mean(own), rest_mean = base::mean(rest);
   double together = 0, of_own = 0, of_rest = 0;
   for (size_t bin = 0; bin < own.size(); ++bin) {
     const double mine = own[bin] - own_mean, theirs = rest[bin] - rest_mean;
@@ -336,7 +331,7 @@ double goes_along(std::span<const double> own, std::span<const double> rest, dou
 double level_of_others(const Peers& peers, size_t gpu, size_t bin) {
   std::vector<double> means;
   for (size_t i = 0; i < peers.series.size(); ++i)
-    if (i != gpu) means.push_back(mean(std::span(peers.series[i].values).subspan(bin)));
+    if (i != gpu) means.push_back(base::mean(std::span(peers.series[i].values).subspan(bin)));
   return middle_median(std::move(means));
 }
 
@@ -349,8 +344,8 @@ int64_t time_of_move(const run::Device& device, Metric metric, const Binned& ser
   const size_t bin = largest->at, begin = largest == changes.begin() ? 0 : (largest - 1)->at,
                end = largest + 1 == changes.end() ? series.values.size() : (largest + 1)->at;
   const std::span<const double> own = series.values;
-  const double before = mean(own.subspan(begin, bin - begin)),
-               after = mean(own.subspan(bin, end - bin));
+  const double before = base::mean(own.subspan(begin, bin - begin)),
+               after = base::mean(own.subspan(bin, end - bin));
   const auto& samples = device.find(metric)->samples;
   const int64_t around = series.time_of(bin), reach = 2 * series.bin_ns;
   const auto behind = [&](int64_t distance_ns) {
@@ -381,8 +376,9 @@ void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& 
     if (changes.empty()) continue;
     const double moved = changes.back().after - changes.front().before;
     const size_t first = changes.front().at, last = changes.back().at;
-    const double before = mean(own.first(first)), after = mean(own.subspan(last));
-    const double rest_moved = along * (mean(rest.subspan(last)) - mean(rest.first(first)));
+    const double before = base::mean(own.first(first)), after = base::mean(own.subspan(last));
+    const double rest_moved =
+        along * (base::mean(rest.subspan(last)) - base::mean(rest.first(first)));
     if (std::abs(moved) < least || std::abs(after - before) < least ||
         std::abs(after - before) < std::abs(rest_moved))
       continue;

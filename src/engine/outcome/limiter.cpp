@@ -8,7 +8,6 @@
 #include <map>
 #include <numeric>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/collection.h"

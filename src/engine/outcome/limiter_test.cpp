@@ -30,16 +30,16 @@ double bubble_s(const run::Run& run) {
   return run.performance.pipeline_bubble_fraction * run.performance.step_time_s;
 }
 
-// Circuits are made twice a step, for 50 s each. A first forward of some 10 ms hides next to
+// Circuits are made twice a step, for 50 s each. A first forward of some 0.2 s hides next to
 // nothing of the former: both together are all of the step but the second that its work takes,
 // where the former alone, as idle time, would be told as a pipeline's bubble.
 TEST(Limiter, CircuitsBesideTheFirstForwardAreNoBubble) {
   const run::Run slow = run_with("50 s"), quick = run_with("1 us");
   const std::string& text = slow.limiter;
   EXPECT_TRUE(text.starts_with("the making of circuits 9")) << text;
-  // Forwards that the first stage goes on with while its send waits are not told from the bubble.
-  constexpr double kForwards = 0.05;
-  EXPECT_NEAR(bubble_s(slow), bubble_s(quick), kForwards);
+  // What the first forward waits for its host, 39 ms, counts as waiting for circuits as well.
+  EXPECT_LE(bubble_s(slow), bubble_s(quick));
+  EXPECT_NEAR(bubble_s(slow), bubble_s(quick), 0.04);
 }
 
 TEST(Limiter, HiddenCircuitsLimitNothing) {

@@ -159,9 +159,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kKernels, "overlap.collective_slowdown", "", 1, 3, true,
      "stretch of a collective beside compute"},
     {kKernels, "channel.bandwidth", "B/s", 1e8, 1e13, false,
-     "what one thread block of a collective given as a file moves at most, Simple protocol; 24 "
-     "GB/s "
-     "without it"},
+     "what one thread block of a collective given as a file moves at most, Simple protocol; "
+     "24 GB/s without it"},
     {kKernels, "channel.ll128_bandwidth", "B/s", 1e8, 1e13, false,
      "the same of the LL128 protocol; 20 GB/s without it"},
     // A framework's generation.
