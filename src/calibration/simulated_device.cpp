@@ -9,7 +9,7 @@
 #include "calibration/device_work.h"
 #include "physics/governor.h"
 #include "spec/catalog/read.h"
-#include "validation/rows/names.h"
+#include "spec/cluster/cluster_names.h"
 
 namespace ergometer::calibration {
 namespace {
@@ -181,8 +181,8 @@ std::unique_ptr<Device> simulate_device(const SimulatedGpu& gpu) {
 }
 
 Result<SimulatedGpu> simulated_gpu(const std::string& name, std::optional<spec::Cooling> cooling) {
-  const auto node_name = validation::node_of_gpu(name);
-  const auto read = spec::read_cluster(node_name ? std::string(*node_name) : name);
+  const auto named = spec::node_of_gpu(name);
+  const auto read = spec::read_cluster(named ? std::string(named->node) : name);
   if (!read)
     return input_error(
         "the catalog has neither a GPU nor a node of this name; see `ergometer catalog list "

@@ -20,6 +20,11 @@ std::string format_share(double fraction) {
   return fmt::format("{:.1f} %", std::abs(percent) < 0.05 ? 0 : percent);  // never "-0.0 %"
 }
 
+std::string format_change(double fraction) {
+  const double percent = 100 * fraction;
+  return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
+}
+
 std::string format_share(int64_t part, int64_t whole) {
   return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }

@@ -14,6 +14,7 @@ namespace ergometer::report {
 std::string format_parameters(double count);  ///< billions: "70.6 B", "124 M", "1.01 T"
 std::string format_share(double fraction);    ///< always one decimal, for columns: "3.1 %"
 std::string format_share(int64_t part, int64_t whole);  ///< "-" of nothing
+std::string format_change(double fraction);             ///< "+3.1 %", "-0.2 %"; "0.0 %" has no sign
 std::string format_probability(double p);               ///< "62 %", "> 99 %", "< 1 %"
 inline constexpr double kGib = 1073741824.0;            ///< bytes
 std::string format_gib(double bytes);                   ///< the same, for columns: "60.0 GiB"

@@ -22,6 +22,9 @@ TEST(Format, ASmallLossIsNoShareBelowNothing) {
   EXPECT_EQ(format_share(-0.0004), "0.0 %");
   EXPECT_EQ(format_share(-0.0006), "-0.1 %");
   EXPECT_EQ(format_share(0.031), "3.1 %");
+  EXPECT_EQ(format_change(0.031), "+3.1 %");
+  EXPECT_EQ(format_change(-0.0004), "0.0 %");
+  EXPECT_EQ(format_change(-0.002), "-0.2 %");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "intake/launch_script.h"
 #include "intake/read_user_file.h"
 #include "spec/catalog/read.h"
+#include "spec/cluster/cluster_names.h"
 #include "spec/model/model_names.h"
 
 namespace ergometer::cli {
@@ -156,11 +157,6 @@ bool is_file_word(const std::string& word) {
          std::filesystem::is_character_file(word, error);
 }
 
-bool is_cluster(const std::string& word) {
-  return spec::find_in_catalog(spec::CatalogKind::kCluster, word) != nullptr ||
-         spec::find_in_catalog(spec::CatalogKind::kNode, word) != nullptr;
-}
-
 Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files) {
   spec::Settings named;
   std::vector<std::string> paths;
@@ -172,7 +168,9 @@ Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& 
     if (const auto* first = named.find("model"))
       return input_error(
           "unexpected argument '{}': {} is the model already, and there is no such file{}", word,
-          first->text, is_cluster(word) ? fmt::format("; --cluster {} names a cluster", word) : "");
+          first->text,
+          spec::find_cluster(word) != nullptr ? fmt::format("; --cluster {} names a cluster", word)
+                                              : "");
     named.set("model", word, {"the command line", "MODEL"});
   }
   ERGOMETER_TRY(files.add(paths));

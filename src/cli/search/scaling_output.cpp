@@ -8,6 +8,7 @@
 #include "cli/search/scaling.h"
 #include "cli/search/search_output.h"
 #include "cli/search/search_words.h"
+#include "report/format.h"
 #include "report/summary/job_json.h"
 
 namespace ergometer::cli {
@@ -167,7 +168,7 @@ std::string growth_text(const ScalingAnswer& answer, const Gain& gain) {
   const auto whole = [](const AtSize& size) {
     return static_cast<double>(size.gpus) / tokens_per_s(size);
   };
-  std::string text = fmt::format("{:+.1f} %", 100 * (whole(to) / whole(from) - 1));
+  std::string text = report::format_change(whole(to) / whole(from) - 1);
   constexpr double kWorthSaying = 1e-3;
   const char* separator = ": ";
   std::vector<Growth> largest = gain.growth;
@@ -176,7 +177,7 @@ std::string growth_text(const ScalingAnswer& answer, const Gain& gain) {
   for (size_t i = 0; i < std::min<size_t>(4, largest.size()); ++i) {
     const double share = largest[i].gpu_s_per_token / whole(from);
     if (std::abs(share) < kWorthSaying) break;
-    text += fmt::format("{}{:+.1f} % {}", separator, 100 * share, part_word(largest[i]));
+    text += fmt::format("{}{} {}", separator, report::format_change(share), part_word(largest[i]));
     separator = ", ";
   }
   return text;

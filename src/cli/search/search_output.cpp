@@ -94,7 +94,7 @@ std::string change_word(const SearchAnswer& answer, const Played& best, const Pl
   const search::Objective objective = answer.options.objective;
   const double change =
       search::played_value(objective, other) / search::played_value(objective, best) - 1;
-  return fmt::format("{:+.1f} %{}", 100 * change, objective_word(objective));
+  return report::format_change(change) + std::string(objective_word(objective));
 }
 
 /// "+3.1 %: 120 ms more in idle (bubble and waiting), 30 ms less in all-gather".
@@ -108,7 +108,8 @@ std::string loss_line(const SearchAnswer& answer, const Played& other) {
   const double step_s = best.run.performance.step_time_s;
   std::string text = change_word(answer, best, other);
   if (answer.options.objective != search::Objective::kTime)
-    text += fmt::format(", {:+.1f} % time", 100 * (other.run.performance.step_time_s / step_s - 1));
+    text += fmt::format(", {} time",
+                        report::format_change(other.run.performance.step_time_s / step_s - 1));
   constexpr double kWorthSaying = 1e-3;
   const char* separator = ": ";
   for (size_t i = 0; i < 3; ++i) {
@@ -156,9 +157,8 @@ std::string knob_lines(const SearchAnswer& answer, size_t width) {
       // The search, which plays what is estimated to be better, did not take it.
       else if (all[i]->fits && limits.any() && loss < -search::kMargin)
         beyond = " probably over a limit";
-      line.text +=
-          fmt::format("{}{} {}{}", i > 0 ? ", " : "", all[i]->value,
-                      all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss) : "does not fit", beyond);
+      line.text += fmt::format("{}{} {}{}", i > 0 ? ", " : "", all[i]->value,
+                               all[i]->fits ? report::format_change(loss) : "does not fit", beyond);
     }
     lines.push_back(std::move(line));
   }

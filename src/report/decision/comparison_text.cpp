@@ -66,13 +66,11 @@ const Quantity* energy(const Comparison& comparison) {
   return whole != nullptr ? whole : find(comparison, "gpu_energy_j_per_step");
 }
 
-/// What would read 0.0 % has no sign. Of a difference that is next to nothing beside what differs
-/// there are no shares.
+/// Of a difference that is next to nothing beside what differs there are no shares.
 std::string percent_of(double part, double whole, double beside = 0) {
   constexpr double kNothing = 1e-6;
   if (std::abs(whole) <= kNothing * std::abs(beside)) return "-";
-  const double percent = 100 * part / whole;
-  return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
+  return format_change(part / whole);
 }
 
 /// Degrees have no share: their zero is anywhere.

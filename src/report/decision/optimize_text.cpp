@@ -50,9 +50,7 @@ std::string line(std::string_view name, const std::string& before, const std::st
          (change.empty() ? "\n" : fmt::format("{:>12}\n", change));
 }
 
-std::string change_pct(double before, double after) {
-  return fmt::format("{:+.1f} %", 100 * (after / before - 1));
-}
+std::string change_pct(double before, double after) { return format_change(after / before - 1); }
 
 bool surely_fits(const run::Memory& memory) {
   return run::fit_state(memory.fit_probability) == run::FitState::kFits;
@@ -130,8 +128,8 @@ std::string robustness(const Optimized& result, const TextStyle& style) {
   text += fmt::format("  it gains in {} of {} other draws of silicon, at least {:.1f} %\n",
                       robust.better, robust.draws, robust.worst_pct);
   if (robust.faults_moved_pct)
-    text += fmt::format("  with the faults of these GPUs on others: {:+.1f} %\n",
-                        *robust.faults_moved_pct);
+    text += fmt::format("  with the faults of these GPUs on others: {}\n",
+                        format_change(*robust.faults_moved_pct / 100));
   return text;
 }
 
@@ -206,7 +204,7 @@ std::string candidate_row(const Row& row) {
     text += base::cut_to(std::exchange(name, ""), kWidth - 2) + "\n  ";
   text += fmt::format("{:<{}}{:>10}{:>10}{:>9}{:>8}\n", name, kCandidateWidth,
                       base::format_seconds(row.step_s), in_joules(row.energy_j), celsius(row.max_c),
-                      fmt::format("{:+.1f} %", row.gain_pct));
+                      format_change(row.gain_pct / 100));
   if (!row.allowed) text += fmt::format("    not allowed: {}\n", row.refusal);
   return text;
 }

@@ -84,9 +84,10 @@ std::string decision_text(const ReplanStretch& it, bool first) {
   const std::string does(it.does == ReplanDoes::kSetsCaps ? caps_text(it.kept)
                                                           : campaign::to_word(it.does));
   if (first)
-    return it.gain_pct() > 0 ? fmt::format("starts; {:+.1f} % missed", it.gain_pct()) : "starts";
+    return it.gain_pct() > 0 ? fmt::format("starts; {} missed", format_change(it.gain_pct() / 100))
+                             : "starts";
   if (!it.break_even_s) return does;
-  return fmt::format("{}; {:+.1f} %, pays after {} of {}", does, it.gain_pct(),
+  return fmt::format("{}; {}, pays after {} of {}", does, format_change(it.gain_pct() / 100),
                      base::format_seconds(*it.break_even_s), base::format_seconds(it.seconds()));
 }
 
@@ -124,17 +125,23 @@ double transients_pct(const Replan& replan) {
 }
 
 /// What the totals count, and what they leave out.
-std::string totals_note(const Replan& replan) {
+std::string totals_notes(const Replan& replan, const TextStyle& style) {
   if (replan.stretches.size() == 1)
-    return "nothing changes while it runs: there is nothing to plan anew. Settled states";
+    return note(style,
+                "nothing changes while it runs: there is nothing to plan anew. Settled states");
   const double most_pct = transients_pct(replan);
-  return fmt::format(
-      "re-planned: a restart counts against its own stretch alone, what comes behind is not known. "
-      "known ahead: the best of these layouts by stretch, the first one chosen before the start. "
-      "Settled states: the minutes in which GPUs warm or cool (assumed: {} behind a change) may "
-      "change tokens by {}",
-      base::format_seconds(campaign::kTransientS),
-      most_pct < 0.05 ? "less than 0.1 %" : fmt::format("up to {:.1f} %", most_pct));
+  return note(style,
+              "re-planned: a restart counts against its own stretch alone; what comes behind is "
+              "not known") +
+         note(style,
+              "known ahead: the best of these layouts by stretch, the first one chosen before the "
+              "start") +
+         note(style,
+              fmt::format(
+                  "settled states: the minutes in which GPUs warm or cool (assumed: {} "
+                  "behind a change) may change tokens by {}",
+                  base::format_seconds(campaign::kTransientS),
+                  most_pct < 0.05 ? "less than 0.1 %" : fmt::format("up to {:.1f} %", most_pct)));
 }
 
 std::string totals_table(const Replan& replan, const TextStyle& style) {
@@ -144,12 +151,12 @@ std::string totals_table(const Replan& replan, const TextStyle& style) {
   for (const campaign::ReplanTotal& total : replan.totals) {
     const std::vector<std::string> layouts = base::mapped(total.layouts, layout_name);
     table.row("  " + total.plan, base::format_si(total.tokens),
-              tokens > 0 ? fmt::format("{:+.1f} %", 100 * (total.tokens / tokens - 1)) : "-",
+              tokens > 0 ? format_change(total.tokens / tokens - 1) : "-",
               base::format_si(total.energy_j, "J"),
               fmt::format("{:.2f}", total.tokens / total.energy_j), total.restarts,
               fmt::format("{}", fmt::join(layouts, " ")));
   }
-  return heading(style, "The run") + table_text(table, style) + note(style, totals_note(replan));
+  return heading(style, "The run") + table_text(table, style) + totals_notes(replan, style);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "spec/catalog/parse_once.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
+#include "spec/cluster/cluster_names.h"
 #include "spec/cluster/cluster_reader.h"
 #include "spec/collective/given_algorithms.h"
 #include "spec/job/job_words.h"
@@ -209,18 +210,14 @@ Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file) {
 
 Result<Cluster> read_cluster(const std::string& name_or_path) {
   if (name_or_path.starts_with('{')) return parse_cluster(name_or_path, "cluster");
-  for (const CatalogKind kind : {CatalogKind::kCluster, CatalogKind::kNode})
-    if (const CatalogEntry* entry = find_in_catalog(kind, name_or_path))
-      return parse_once(*entry, parse_cluster);
+  if (const CatalogEntry* entry = find_cluster(name_or_path))
+    return parse_once(*entry, parse_cluster);
   std::error_code ignored;
-  if (!std::filesystem::exists(name_or_path, ignored)) {
-    std::vector<std::string_view> names = catalog_names(CatalogKind::kCluster);
-    for (const std::string_view node : catalog_names(CatalogKind::kNode)) names.push_back(node);
+  if (!std::filesystem::exists(name_or_path, ignored))
     return input_error(
         "{}: neither a cluster or node of the catalog nor a file{} (`ergometer catalog "
         "list` shows all)",
-        name_or_path, base::did_you_mean(name_or_path, names));
-  }
+        name_or_path, base::did_you_mean(nearest_cluster(name_or_path)));
   ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestWritten));
   return parse_cluster(text, name_or_path);
 }

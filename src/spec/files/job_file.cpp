@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
+#include "spec/cluster/cluster_names.h"
 #include "spec/job/named_file.h"
 #include "spec/settings/settings.h"
 #include "spec/yaml/yaml_map.h"
@@ -28,9 +29,8 @@ std::string beside(const std::string& text, const std::string& file) {
 
 /// Paths in a job file start from its folder; catalog names and inline mappings stay as they are.
 std::string relocated(const std::string& text, CatalogKind kind, const std::string& file) {
-  const bool known =
-      find_in_catalog(kind, text) != nullptr ||
-      (kind == CatalogKind::kCluster && find_in_catalog(CatalogKind::kNode, text) != nullptr);
+  const bool known = kind == CatalogKind::kCluster ? find_cluster(text) != nullptr
+                                                   : find_in_catalog(kind, text) != nullptr;
   return known || text.starts_with('{') ? text : beside(text, file);
 }
 

@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
+#include "spec/cluster/cluster_names.h"
 #include "spec/job/expert_routing.h"
 #include "spec/job/sample_sizes.h"
 #include "spec/job/sequence_lengths.h"
@@ -23,13 +24,12 @@ namespace ergometer::spec {
 namespace {
 
 bool in_catalog(std::string_view setting, const std::string& text) {
-  const auto is = [&](CatalogKind kind) { return find_in_catalog(kind, text) != nullptr; };
   std::error_code ignored;
   if (setting == "model")
-    return is(CatalogKind::kModel) ||
+    return find_in_catalog(CatalogKind::kModel, text) != nullptr ||
            (find_hub_model(text) != nullptr && !std::filesystem::exists(text, ignored));
   if (setting == "software") return !is_software_file(text);
-  return is(CatalogKind::kCluster) || is(CatalogKind::kNode);
+  return find_cluster(text) != nullptr;
 }
 
 /// The file as inline text: JSON from its brace on, YAML as JSON.

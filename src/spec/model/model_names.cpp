@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "spec/model/model_spellings.h"
 
 namespace ergometer::spec {
 namespace {
@@ -90,6 +91,8 @@ std::vector<std::string_view> model_sizes(std::string_view family) {
 }
 
 std::optional<std::string_view> nearest_model(std::string_view words) {
+  for (const std::string& spelling : model_spellings(base::squashed(plain_name(words))))
+    if (const CatalogEntry* entry = find_squashed_model(spelling)) return entry->name;
   const std::vector<std::string_view> names = catalog_names(CatalogKind::kModel);
   std::string_view plain = plain_name(words);
   // Another version of a model is most like the one that is known.

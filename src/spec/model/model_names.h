@@ -19,7 +19,8 @@ bool is_stored_in_4_bit(std::string_view name);
 /// The catalog's sizes of a family: of "llama3" llama3-8b, llama3-70b, ...
 std::vector<std::string_view> model_sizes(std::string_view family);
 
-/// The catalog's name that is spelled most like the words; nothing if none is near.
+/// The catalog's model that the words may mean in another spelling, else the name most like them;
+/// nothing if none is near.
 std::optional<std::string_view> nearest_model(std::string_view words);
 
 /// What of the published model a catalog's file leaves out ("the vision tower, 0.42 B parameters");

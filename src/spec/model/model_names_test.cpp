@@ -49,8 +49,15 @@ TEST(ModelNames, AreNotGuessed) {
 }
 
 TEST(ModelNames, SuggestTheVersionThatIsKnown) {
-  EXPECT_EQ(nearest_model("mistralai/Mistral-7B-Instruct-v0.3"), "mistral-7b");
+  EXPECT_EQ(nearest_model("mistralai/Mistral-7B-Instruct-v0.4"), "mistral-7b");
   EXPECT_EQ(nearest_model("llama3-71b"), "llama3-70b");
+}
+
+TEST(ModelNames, SuggestWhatIsSpelledInAnotherWay) {
+  EXPECT_EQ(nearest_model("llama33-70b"), "llama3.1-70b");
+  EXPECT_EQ(nearest_model("gpt-530b"), "megatron-530b");
+  EXPECT_EQ(nearest_model("Llama3Config8B"), "llama3-8b");
+  EXPECT_EQ(nearest_model("mixtral-47b"), "mixtral-8x7b");
 }
 
 TEST(ModelNames, AFamilyHasSizes) {

@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/nearest.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
-#include "validation/rows/names.h"
+#include "spec/model/model_spellings.h"
 
 namespace ergometer::validation {
 namespace {
@@ -163,21 +162,6 @@ std::string config_of(const base::CsvTable& table, size_t row, const std::string
   return config.dump();
 }
 
-/// Keys of the catalog's models, by name and by alias.
-const std::map<std::string, std::string>& catalog_keys() {
-  static const std::map<std::string, std::string> keys = [] {
-    std::map<std::string, std::string> result;
-    for (const spec::CatalogEntry& entry : spec::catalog()) {
-      if (entry.kind != spec::CatalogKind::kModel) continue;
-      result.emplace(base::squashed(entry.name), entry.name);
-      for (const std::string_view alias : spec::aliases_of(entry))
-        result.emplace(base::squashed(alias), entry.name);
-    }
-    return result;
-  }();
-  return keys;
-}
-
 /// Rows of the model table, by the key of their name.
 const std::map<std::string, size_t>& table_keys() {
   static const std::map<std::string, size_t> keys = [] {
@@ -186,7 +170,7 @@ const std::map<std::string, size_t>& table_keys() {
     for (size_t row = 0; row < table.rows.size(); ++row) {
       std::string name(table.cell(row, "model"));
       if (const size_t at = name.find("Config"); at != name.npos) name.erase(at, 6);
-      for (const std::string& spelling : spellings(base::squashed(name)))
+      for (const std::string& spelling : spec::model_spellings(base::squashed(name)))
         result.emplace(spelling, row);
     }
     return result;
@@ -213,10 +197,10 @@ const base::CsvTable& catalog_table(std::string_view name) {
 }
 
 std::optional<FoundModel> find_model(const std::string& key) {
-  const std::vector<std::string> candidates = spellings(key);
+  const std::vector<std::string> candidates = spec::model_spellings(key);
   for (const std::string& spelling : candidates)
-    if (const auto it = catalog_keys().find(spelling); it != catalog_keys().end())
-      return FoundModel{it->second, fmt::format("catalog model {}", it->second), true};
+    if (const spec::CatalogEntry* entry = spec::find_squashed_model(spelling))
+      return FoundModel{entry->name, fmt::format("catalog model {}", entry->name), true};
   for (const std::string& spelling : candidates) {
     const auto it = table_keys().find(spelling);
     if (it == table_keys().end()) continue;
@@ -229,14 +213,6 @@ std::optional<FoundModel> find_model(const std::string& key) {
                       false};
   }
   return std::nullopt;
-}
-
-std::optional<std::string> nearest_model(const std::string& key) {
-  std::vector<std::string_view> names;
-  for (const auto& [known, name] : catalog_keys()) names.push_back(known);
-  const auto near = base::nearest(key, names);
-  if (!near) return std::nullopt;
-  return catalog_keys().at(std::string(*near));
 }
 
 std::string gpt_config(const ModelSizes& sizes) {

@@ -19,8 +19,6 @@ struct FoundModel {
 };
 /// The first spelling that the catalog knows, else the first that the model table knows.
 std::optional<FoundModel> find_model(const std::string& key);
-/// The known model that is spelled most like the key.
-std::optional<std::string> nearest_model(const std::string& key);
 
 /// Sizes of a decoder; 0: not given.
 struct ModelSizes {

@@ -25,14 +25,6 @@ struct ModelName {
 };
 ModelName parse_model_name(std::string_view name);
 
-/// Ways in which the key may stand in a table of models, the closest first: the family's version or
-/// the size is spelled in another way, or another release of the same shape is meant.
-std::vector<std::string> spellings(const std::string& key);
-
-/// The catalog's node for a GPU in any spelling: "NVIDIA H100 80GB HBM3" is "hgx-h100". Nothing if
-/// the kind of GPU is not known.
-std::optional<std::string_view> node_of_gpu(std::string_view gpu);
-
 /// A number format, as rows and recipes spell it.
 struct PrecisionName {
   std::string_view precision;   ///< "fp32", "fp16", "bf16", "fp8", "nvfp4"; empty: not known

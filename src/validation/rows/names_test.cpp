@@ -75,21 +75,6 @@ TEST(Names, WhatANameSaysBesides) {
   EXPECT_FALSE(parse_model_name("Llama3 8b Finetuning SFT").lora);
 }
 
-TEST(Names, Gpus) {
-  EXPECT_EQ(node_of_gpu("NVIDIA H100 80GB HBM3"), "hgx-h100");
-  EXPECT_EQ(node_of_gpu("H100-96GB-HBM2e-500W"), "hgx-h100-500w");
-  EXPECT_EQ(node_of_gpu("H100 PCIe"), "h100-pcie");
-  EXPECT_EQ(node_of_gpu("AMD Instinct MI300X 192GB HBM3"), "mi300x");
-  EXPECT_EQ(node_of_gpu("A100 40GB"), "hgx-a100-40gb");
-  EXPECT_EQ(node_of_gpu("A100-SXM4-80GB"), "dgx-a100");
-  EXPECT_EQ(node_of_gpu("NVIDIA Blackwell Ultra GPU (GB300)"), "gb300-nvl72");
-  EXPECT_EQ(node_of_gpu("NVIDIA H800"), "hgx-h800");
-  EXPECT_EQ(node_of_gpu("A800-SXM4-80GB"), "hgx-a800");
-  EXPECT_EQ(node_of_gpu("A40"), "a40");
-  EXPECT_EQ(node_of_gpu("RTX A4000"), std::nullopt);
-  EXPECT_EQ(node_of_gpu("TPU v5p"), std::nullopt);
-}
-
 TEST(Names, Precisions) {
   EXPECT_EQ(parse_precision("FP8-CS", true).fp8_recipe, "tensorwise");
   EXPECT_EQ(parse_precision("MXFP8", true).fp8_recipe, "mxfp8");

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "spec/cluster/cluster_names.h"
 #include "validation/rows/benchmark_run.h"
 #include "validation/rows/names.h"
 
@@ -135,7 +136,7 @@ struct Found {
 bool is_same_benchmark(const Identity& identity, const MeasuredRun& run) {
   return run.cell("release") == identity.release &&
          parse_model_name(run.cell("model")).key == parse_model_name(identity.model).key &&
-         node_of_gpu(run.cell("gpu")) == node_of_gpu(identity.gpu) &&
+         spec::node_of_gpu(run.cell("gpu")) == spec::node_of_gpu(identity.gpu) &&
          (identity.task == "lora") == (run.cell("task") == "lora");
 }
 

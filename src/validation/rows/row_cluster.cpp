@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
+#include "spec/cluster/cluster_names.h"
 #include "validation/rows/job_draft.h"
 
 namespace ergometer::validation {
@@ -23,16 +24,9 @@ constexpr Site kSites[] = {
     {"MosaicML", "A100-SXM4-80GB", "hgx-a100-80gb", "the table's: 1600 Gb/s RoCE"},
 };
 
-std::optional<std::string_view> known(std::string_view name) {
-  for (const spec::CatalogKind kind : {spec::CatalogKind::kCluster, spec::CatalogKind::kNode})
-    if (const spec::CatalogEntry* entry = spec::find_in_catalog(kind, name)) return entry->name;
-  return std::nullopt;
-}
-
 std::optional<std::string_view> site_of(JobDraft& draft, std::string_view& reason) {
   for (const Site& site : kSites) {
     if (!draft.source_has(site.source) || !contains(draft.cell("gpu"), site.gpu)) continue;
-    if (!known(site.cluster)) continue;
     reason = site.reason;
     return site.cluster;
   }
@@ -84,11 +78,11 @@ std::string known_gpus() {
 }  // namespace
 
 std::optional<std::string> node_and_network(const MeasuredRun& row) {
-  const auto node = node_of_gpu(row.cell("gpu"));
-  if (!node || !known(*node)) return std::nullopt;
+  const auto gpu = spec::node_of_gpu(row.cell("gpu"));
+  if (!gpu) return std::nullopt;
   if (const auto gbps = node_gbps(row))
-    return fmt::format("{{extends: {}, node_bandwidth: {} Gb/s}}", *known(*node), *gbps);
-  return std::string(*known(*node));
+    return fmt::format("{{extends: {}, node_bandwidth: {} Gb/s}}", gpu->node, *gbps);
+  return std::string(gpu->node);
 }
 
 void take_cluster(JobDraft& draft) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #include "spec/catalog/read.h"
+#include "spec/model/model_names.h"
 #include "validation/rows/job_draft.h"
 #include "validation/rows/model_table.h"
 
@@ -276,7 +277,7 @@ void take_model(JobDraft& draft) {
   } else if (found) {
     return draft.refuse(fmt::format("model: {}: {}", draft.cell("model"), model.error().message));
   } else {
-    const auto near = nearest_model(draft.name.key);
+    const auto near = spec::nearest_model(draft.name.key);
     return draft.refuse(
         fmt::format("model: found \"{}\", which neither the catalog nor the model table knows, and "
                     "the row does not give its layers, hidden size and heads{}",
