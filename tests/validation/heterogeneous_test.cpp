@@ -4,8 +4,8 @@
 // GiB that an RTX 2080 holds; that everything is recomputed, from the times. The third row's times
 // are those of the seventh, whose stages and micro batches are the same.
 //
-// Missed: pure data parallelism over four and six nodes comes out 30 % too short, two stages of two
-// GPUs each 18 %. All others lie within 12 %.
+// Missed: pure data parallelism over four and six nodes comes out 28 and 27 % too short. All others
+// lie within 8 %.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -100,8 +100,8 @@ TEST(HeterogeneousRuns, Opt350mOnThreeKindsOfGpu) {
   }
   fmt::print("mean {:.1f} %, worst {:.1f} %, {} of 9 within 15 %, {} inside their interval\n", sum,
              worst, within, inside);
-  EXPECT_LT(sum, 14);
-  EXPECT_LT(worst, 33);
+  EXPECT_LT(sum, 11);
+  EXPECT_LT(worst, 30);
   EXPECT_EQ(within, 7);
 }
 
