@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/collection.h"
 #include "base/csv.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -12,7 +11,7 @@
 namespace ergometer::spec {
 namespace {
 
-/// Lower case, cut at everything that is neither letter nor digit.
+/// Lower case, cut at everything that is neither letter nor digit: "A100 40 GB" is a100 and 40gb.
 std::vector<std::string> words_of_gpu(std::string_view name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -22,7 +21,19 @@ std::vector<std::string> words_of_gpu(std::string_view name) {
       words.emplace_back();
   }
   if (words.back().empty()) words.pop_back();
+  for (size_t i = 1; i < words.size(); ++i)
+    if (words[i] == "gb" && base::is_digit(words[i - 1].front())) words[i - 1] += words[i];
   return words;
+}
+
+/// "h100" is what "h100" says, "8xh100" and "h100sxm5": a number of GPUs may stand before it, and
+/// what ends in a digit may go on with a letter.
+bool says(std::string_view part, std::string_view word) {
+  const size_t count = part.find_first_not_of("0123456789");
+  if (count != part.npos && count > 0 && part[count] == 'x') part.remove_prefix(count + 1);
+  if (!part.starts_with(word)) return false;
+  part.remove_prefix(word.size());
+  return part.empty() || (base::is_digit(word.back()) && base::is_letter(part.front()));
 }
 
 struct GpuNameRule {
@@ -49,8 +60,10 @@ std::optional<NodeOfGpu> node_of_gpu(std::string_view gpu) {
   const GpuNameRule* best = nullptr;
   for (const GpuNameRule& rule : gpu_name_rules()) {
     if (best != nullptr && rule.words.size() <= best->words.size()) continue;
-    if (std::ranges::all_of(rule.words, [&](const auto& it) { return base::contains(words, it); }))
-      best = &rule;
+    const auto stands = [&](const std::string& word) {
+      return std::ranges::any_of(words, [&](const auto& part) { return says(part, word); });
+    };
+    if (std::ranges::all_of(rule.words, stands)) best = &rule;
   }
   if (best == nullptr || best->means.node.empty()) return std::nullopt;
   return best->means;

@@ -31,9 +31,17 @@ TEST(ClusterNames, NodesOfGpusAsDriversNameThem) {
 TEST(ClusterNames, NodesOfGpusAsTablesNameThem) {
   EXPECT_EQ(node_of("H100-96GB-HBM2e-500W"), "hgx-h100-500w");
   EXPECT_EQ(node_of("A100 40GB"), "hgx-a100-40gb?");
+  EXPECT_EQ(node_of("A100 40 GB"), "hgx-a100-40gb?");
   EXPECT_EQ(node_of("A100"), "dgx-a100?");
   EXPECT_EQ(node_of("NVIDIA Blackwell Ultra GPU (GB300)"), "gb300-nvl72");
   EXPECT_EQ(node_of("AMD Instinct MI300X 192GB HBM3"), "mi300x");
+  EXPECT_EQ(node_of("8xH100"), "hgx-h100");
+  EXPECT_EQ(node_of("H100SXM5"), "hgx-h100");
+  EXPECT_EQ(node_of("H100NVL"), "");
+  EXPECT_EQ(node_of("GB200NVL72"), "gb200-nvl72");
+  EXPECT_EQ(node_of("MI250X"), "mi250x");
+  EXPECT_EQ(node_of("A1000"), "");
+  EXPECT_EQ(node_of("L40"), "");
   EXPECT_EQ(node_of("TPU v5p"), "");
 }
 
