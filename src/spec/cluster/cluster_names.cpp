@@ -26,8 +26,8 @@ std::vector<std::string> words_of_gpu(std::string_view name) {
   return words;
 }
 
-/// "h100" is what "h100" says, "8xh100" and "h100sxm5": a number of GPUs may stand before it, and
-/// what ends in a digit may go on with a letter.
+/// Whether a part of a name says the word: "h100", "8xh100" and "h100sxm5" all say "h100". A number
+/// of GPUs may stand before it, and a word that ends in a digit may go on with a letter.
 bool says(std::string_view part, std::string_view word) {
   const size_t count = part.find_first_not_of("0123456789");
   if (count != part.npos && count > 0 && part[count] == 'x') part.remove_prefix(count + 1);

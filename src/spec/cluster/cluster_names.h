@@ -11,7 +11,6 @@ namespace ergometer::spec {
 struct NodeOfGpu {
   std::string_view node;
   bool certain = false;  ///< no: the name leaves open which of several boards it is
-  bool operator==(const NodeOfGpu&) const = default;
 };
 
 /// "NVIDIA H100 80GB HBM3" is hgx-h100, "AMD Instinct MI300X" mi300x; nothing for a board that the

@@ -133,10 +133,15 @@ struct Found {
   bool as_many = false;
 };
 
+bool is_same_gpu(std::string_view a, std::string_view b) {
+  const auto of_a = spec::node_of_gpu(a), of_b = spec::node_of_gpu(b);
+  return of_a && of_b ? of_a->node == of_b->node : !of_a && !of_b;
+}
+
 bool is_same_benchmark(const Identity& identity, const MeasuredRun& run) {
   return run.cell("release") == identity.release &&
          parse_model_name(run.cell("model")).key == parse_model_name(identity.model).key &&
-         spec::node_of_gpu(run.cell("gpu")) == spec::node_of_gpu(identity.gpu) &&
+         is_same_gpu(run.cell("gpu"), identity.gpu) &&
          (identity.task == "lora") == (run.cell("task") == "lora");
 }
 
