@@ -53,7 +53,10 @@ TEST(LinkDemand, WhatFillsAnUplinkAloneTakesTwiceAsLongBesideItsLike) {
   const workload::Operator exchange = of_kind(workload::CollectiveKind::kAllToAll, 8e9);
   const LinkDemand one = link_demand(job_on(leaves(8)), exchange, kOverTwoLeaves, 0.56);
   EXPECT_DOUBLE_EQ(stretch_beside(one, one), 2);
-  EXPECT_DOUBLE_EQ(stretch_beside(one, without_lines(one)), 1);  // half of the cards in all
+  LinkDemand cards = one;
+  cards.share = {one.share[LinkDemand::kIntra], one.share[LinkDemand::kCards]};
+  EXPECT_DOUBLE_EQ(stretch_beside(one, cards), 1);  // half of the cards in all
+  EXPECT_DOUBLE_EQ(stretch_beside(one, only_lines(one)), 2);
 }
 
 // Links that have half of what a node's cards have, and a ring that goes both ways round: at a
@@ -68,7 +71,8 @@ TEST(LinkDemand, ATorusHasALineForEachDimension) {
   const LinkDemand demand = link_demand(job_on(ring), gather, around, 15 / 12.5);
   EXPECT_DOUBLE_EQ(demand.share[LinkDemand::kCards], 0.25);
   EXPECT_DOUBLE_EQ(demand.share[LinkDemand::kLines], 0.25 * 2 / 2);
-  EXPECT_EQ(demand.share[LinkDemand::kLines + 1], 0);
+  EXPECT_DOUBLE_EQ(demand.share[LinkDemand::kLines + 1], 0.25 * 2 / 2);
+  EXPECT_EQ(demand.share[LinkDemand::kLines + 2], 0);
 }
 
 }  // namespace
