@@ -75,5 +75,29 @@ TEST(LinkDemand, ATorusHasALineForEachDimension) {
   EXPECT_EQ(demand.share[LinkDemand::kLines + 2], 0);
 }
 
+// A message of 1 GB in 40 ms has half of a card's 50 GB/s, and so all of links that have half of a
+// node's. Over the closing link it goes against the order of the stages.
+TEST(LinkDemand, AMessageTakesOneDirectionOfALine) {
+  spec::Fabric ring;
+  ring.kind = spec::FabricKind::kTorus;
+  ring.topology.dimensions = {{"x", 16, 1, 1, 200e9}};
+  plan::GroupPlacement onward = kOverTwoLeaves;
+  onward.size = onward.nodes = 2;
+  onward.neighbours = plan::Pattern::kSend;
+  onward.way = plan::Way::kForth;
+  const workload::Operator send = of_kind(workload::CollectiveKind::kSendRecv, 1e9);
+  const LinkDemand forth = link_demand(job_on(ring), send, onward, 0.04);
+  onward.node_stride = 15;
+  const LinkDemand closing = link_demand(job_on(ring), send, onward, 0.04);
+  onward.way = plan::Way::kBack;
+  onward.node_stride = 1;
+  const LinkDemand back = link_demand(job_on(ring), send, onward, 0.04);
+  EXPECT_DOUBLE_EQ(forth.share[LinkDemand::kLines], 1);
+  EXPECT_EQ(forth.share[LinkDemand::kLines + 1], 0);
+  EXPECT_EQ(closing.share, back.share);
+  EXPECT_DOUBLE_EQ(stretch_beside(only_lines(forth), only_lines(back)), 1);
+  EXPECT_DOUBLE_EQ(stretch_beside(only_lines(closing), only_lines(back)), 2);
+}
+
 }  // namespace
 }  // namespace ergometer::search

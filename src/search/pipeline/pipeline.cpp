@@ -20,7 +20,8 @@ ERGOMETER_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
-  std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
+  /// When a lane's last send, or receive, began and is over.
+  std::array<Batch, 2> leaving_from{}, arriving_from{}, leaving{}, arriving{};
   std::array<bool, 2> sent_forward{}, received_forward{};  ///< the direction of that, by lane
   /// Gradients still to be sent at the moment `left_at`, in seconds that they take alone.
   Batch left{}, left_at{};
@@ -118,7 +119,9 @@ ERGOMETER_INLINE void transfer(const TransferCost::Message& cost, double host_s,
   std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
   std::array<Batch, 2>& opposite = kArrives ? clocks.leaving : clocks.arriving;
   Batch own = clocks.lanes[lane], theirs = clocks.lanes[other], same = ways[other], h = clocks.h;
-  Batch met = opposite[other];
+  Batch met = opposite[other], began;
+  const Batch same_from = (kArrives ? clocks.arriving_from : clocks.leaving_from)[other];
+  const Batch met_from = (kArrives ? clocks.leaving_from : clocks.arriving_from)[other];
   Batch message = sent_at, left = clocks.left;
   const Batch left_at = clocks.left_at;
   Batch from = clocks.shared_from[way], to = clocks.shared_to[way];
@@ -134,23 +137,27 @@ ERGOMETER_INLINE void transfer(const TransferCost::Message& cost, double host_s,
           smaller(cost.send_s * cost.slow_data, (left[i] > 0 ? until_s : 0) * cost.slows_data);
       more = beside * slow_share;
       // Both directions at once cost the gradients no more than one.
-      const double until = start + beside;
-      const double both = larger(0, smaller(until, other_to[i]) - larger(start, other_from[i]));
+      const double end_s = start + beside;
+      const double both = larger(0, smaller(end_s, other_to[i]) - larger(start, other_from[i]));
       left[i] += larger(0, beside - both) * slows_share;
       from[i] = start > to[i] ? start : smaller(from[i], start);
-      to[i] = larger(to[i], until);
+      to[i] = larger(to[i], end_s);
     }
-    const double beside = larger(0, smaller(same[i] - start, cost.send_s)) * slower;
-    const double meeting = larger(0, smaller(met[i] - start, cost.send_s)) * slower_met;
+    const double until = start + cost.send_s;
+    const double beside = larger(0, smaller(same[i], until) - larger(same_from[i], start)) * slower;
+    const double meeting =
+        larger(0, smaller(met[i], until) - larger(met_from[i], start)) * slower_met;
     const double later = theirs[i] <= met[i] ? met[i] + meeting : theirs[i];
     const double last = theirs[i] <= same[i] ? same[i] + beside : later;
     same[i] += beside;
     met[i] += meeting;
     theirs[i] = last;
-    own[i] = start + cost.send_s + more + beside + meeting;
+    began[i] = start;
+    own[i] = until + more + beside + meeting;
     h[i] += host_s;
   }
   clocks.lanes[lane] = ways[lane] = own;
+  (kArrives ? clocks.arriving_from : clocks.leaving_from)[lane] = began;
   clocks.lanes[other] = theirs;
   ways[other] = same;
   opposite[other] = met;

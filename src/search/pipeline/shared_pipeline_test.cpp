@@ -143,6 +143,23 @@ TEST(SharedPipeline, ALaneIsWhatItIsBesideOneThatWaitsForItsHost) {
   for (size_t stage = 0; stage < alone.size(); ++stage) EXPECT_EQ(beside[stage], alone[stage]);
 }
 
+TEST(SharedPipeline, WhatAStagePassesOnAndWhatItReceivesShareALineOfStages) {
+  // Two stages of two chunks, two micro batches. At 8 s stage 0 sends the second one's forward
+  // while stage 1 sends the first one's back to it, 2 s each alone; of a line on which both go
+  // forth each has half, 8-12 s. So again with what follows on these, then no two go forth at once.
+  Small small(
+      {.stages = 2, .chunks = 2, .micro_batches = 2, .schedule = spec::Schedule::kInterleaved});
+  const std::vector<double> apart = small.ends(), plain_apart = small.plain_ends();
+  small.demands.lines_are_of_ends = false;
+  for (auto& link : small.demands.transfers) link[0].share[LinkDemand::kLines] = 1;
+  for (TransferCost& link : small.links) link.messages[0].slow_followed = {2, 2};
+  const std::vector<double> together = small.ends(), plain_together = small.plain_ends();
+  for (size_t stage = 0; stage < apart.size(); ++stage) {
+    EXPECT_NEAR(together[stage] - apart[stage], 4, 1e-9);
+    EXPECT_NEAR(plain_together[stage] - plain_apart[stage], 4, 1e-9);
+  }
+}
+
 TEST(SharedPipeline, GradientsAndAMessageDivideTheLink) {
   // Stage 1's gradient message (2 s) leaves with its 4 s of weights' gradients on one link: for 4 s
   // both at half pace, then the rest of the gradients alone. Stage 0 gets its message 2 s later.
