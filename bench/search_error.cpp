@@ -1,9 +1,10 @@
 // How far the search's estimates are from the engine: random jobs of the catalog that fit, each
 // estimated and played.
 //
-//   search_error [JOBS] [SEED] [--power] [--worst N]
+//   search_error [JOBS] [SEED] [--power] [--narrow] [--worst N]
 //
-// --power: with the loop of power and heat too, for energy (much slower). Prints percentiles of
+// --power: with the loop of power and heat too, for energy (much slower). --narrow: on networks
+// whose lines hold cards up. Prints percentiles of
 // |estimate / engine - 1|, over all jobs and by what runs beside what, how many are within 2 %, how
 // often memory was on the wrong side of the limit, and the worst jobs.
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ namespace {
 struct HarnessOptions {
   int jobs = 300;
   uint64_t seed = 1;
-  bool power = false;
+  bool power = false, narrow = false;
   size_t worst = 10;
 };
 
@@ -59,7 +60,8 @@ std::string describe(const Candidate& c, const spec::Settings& base) {
       "{} {} gpus {} gbs {} seq {} tp {} sp {} cp {} pp {} vpp {} {} dp {} ep {} etp {} mbs {} "
       "recompute {}/{} tpo {} p2po {} epo {} sho {} shard {} og {} op {}",
       base.find("model")->text, base.find("cluster")->text, base.find("gpus")->text,
-      base.find("global_batch_size")->text, base.find("seq_length")->text, l.tp,
+      base.find("global_batch_size")->text,
+      base.find("seq_length") == nullptr ? "" : base.find("seq_length")->text, l.tp,
       l.sequence_parallel, l.cp, l.pp, l.vpp, kSchedules[static_cast<size_t>(l.schedule)], l.dp,
       l.ep, l.etp, l.micro_batch, c.recomputation.choice, c.recomputation.depth, c.overlap.tensor,
       c.overlap.pipeline, c.overlap.expert, c.overlap.shared_expert,
@@ -79,7 +81,8 @@ class Harness {
   static constexpr int kPerSpace = 10;
 
   void try_space() {
-    const spec::Settings settings = random_settings(draws_);
+    const spec::Settings settings =
+        options_.narrow ? narrow_settings(draws_) : random_settings(draws_);
     const auto space = Space::make(settings, {});
     if (!space) return;
     const std::vector<Layout> layouts = space->layouts();
@@ -194,6 +197,8 @@ HarnessOptions parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--power") == 0) {
       options.power = true;
+    } else if (std::strcmp(argv[i], "--narrow") == 0) {
+      options.narrow = true;
     } else if (std::strcmp(argv[i], "--worst") == 0 && i + 1 < argc) {
       options.worst = static_cast<size_t>(std::atoi(argv[++i]));
     } else if (position++ == 0) {

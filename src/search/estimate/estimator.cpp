@@ -104,29 +104,47 @@ void Estimator::find_transfers(const spec::Job& job) {
     around_s += ranks_->model.price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
                     .seconds();
   }
-  for (const plan::GroupPlacement& link : ranks_->links) {
-    const double alone_s = ranks_->model.price(op, link).seconds();
-    const LinkDemand demand = link_demand(job, op, link, alone_s);
-    demands_.transfers.push_back(demand);
-    if (demand.share[LinkDemand::kCards] > 0) transfer_link_ = 1;
-    transfers_.push_back({.send_s = alone_s + around_s,
-                          .shared_s = {},
-                          .host_s = ranks_->model.host().collective_launch_s});
+  for (const auto& link : ranks_->links) {
+    std::array<LinkDemand, 2>& demands = demands_.transfers.emplace_back();
+    TransferCost& cost = transfers_.emplace_back();
+    cost.host_s = ranks_->model.host().collective_launch_s;
+    for (size_t way = 0; way < link.size(); ++way) {
+      const double alone_s = ranks_->model.price(op, link[way]).seconds();
+      demands[way] = link_demand(job, op, link[way], alone_s);
+      if (demands[way].share[LinkDemand::kCards] > 0) transfer_link_ = 1;
+      cost.messages[way].send_s = alone_s + around_s;
+    }
   }
-  // What leaves a stage for the one before it takes the link behind it, and so what arrives.
-  const size_t links = transfers_.size();
-  for (size_t s = 0; s < links; ++s) {
-    const auto shared_s = [&](size_t other) {
-      const LinkDemand& beside = demands_.transfers[other];
-      const double slow = stretch_beside(
-          demands_.transfers[s], demands_.lines_are_of_ends ? beside : without_lines(beside));
-      return (transfers_[s].send_s - around_s) * slow + around_s;
-    };
-    transfers_[s].shared_s = {shared_s((s + links - 1) % links), shared_s((s + 1) % links)};
-  }
+  meet_transfers(around_s);
   const double sent =
       2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) / static_cast<double>(layout_.pp);
-  if (ranks_->energy) transfer_energy_ = sent * ranks_->energy->energy(op, ranks_->links.front());
+  if (ranks_->energy)
+    transfer_energy_ = sent * ranks_->energy->energy(op, ranks_->links.front()[0]);
+}
+
+/// What messages that go forward and back do to each other. `around_s`: of each, kernels.
+void Estimator::meet_transfers(double around_s) {
+  const size_t links = transfers_.size();
+  for (size_t s = 0; s < links; ++s) {
+    // The links on which what meets it at either stage comes or goes.
+    const std::array<size_t, 2> beside = {(s + links - 1) % links, (s + 1) % links};
+    for (size_t way = 0; way < 2; ++way) {
+      const LinkDemand& own = demands_.transfers[s][way];
+      TransferCost::Message& message = transfers_[s].messages[way];
+      const double sent = 1 - around_s / message.send_s;
+      const auto slow = [&](const LinkDemand& other) {
+        return 1 + sent * (stretch_beside(own, other) - 1);
+      };
+      for (size_t end = 0; end < beside.size(); ++end) {
+        const std::array<LinkDemand, 2>& others = demands_.transfers[beside[end]];
+        message.slow_shared[end] = slow(others[1 - way]);
+        // The ends of a tree's lines are apart.
+        if (!demands_.lines_are_of_ends) message.slow_followed[end] = slow(only_lines(others[way]));
+      }
+      if (!demands_.lines_are_of_ends)
+        message.slow_met = slow(only_lines(demands_.transfers[s][1 - way]));
+    }
+  }
 }
 
 /// Gradients of the stage that scatters most, which leave one after the other in every micro batch.

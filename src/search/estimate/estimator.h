@@ -162,6 +162,7 @@ class Estimator {
   const PassTimes& play_anchor(Family family, size_t anchor);
   void play_group(Family family, size_t group);
   void meet_gradients();
+  void meet_transfers(double around_s);
   void play(Family family, const LaneGroup& group, const PipelineDemands* sharing, size_t lane);
   void keep_ends(size_t lane, PassTimes& times) const;
   void play_row(const Pass& pass, PassTimes& times) const;

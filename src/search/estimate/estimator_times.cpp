@@ -77,9 +77,12 @@ void Estimator::play_group(Family family, size_t number) {
 void Estimator::meet_gradients() {
   demands_.gradients = data_of(option_of(kScattering)).by_kind.front().unit_demand;
   for (size_t stage = 0; stage < transfers_.size(); ++stage) {
-    const LinkDemand& transfer = demands_.transfers[stage];
-    transfers_[stage].slow_data = stretch_beside(transfer, demands_.gradients);
-    transfers_[stage].slows_data = stretch_beside(demands_.gradients, transfer);
+    for (size_t way = 0; way < 2; ++way) {
+      const LinkDemand& transfer = demands_.transfers[stage][way];
+      TransferCost::Message& message = transfers_[stage].messages[way];
+      message.slow_data = stretch_beside(transfer, demands_.gradients);
+      message.slows_data = stretch_beside(demands_.gradients, transfer);
+    }
   }
 }
 
@@ -116,7 +119,7 @@ void Estimator::play_row(const Pass& of_pass, PassTimes& times) const {
 
 /// Whether transfers that go beside the slots of a pipeline are more than hides there.
 bool Estimator::is_crowded(const Pass& of_pass) const {
-  const double transfers_s = overlap_.pipeline ? 4 * transfers_.front().send_s : 0;
+  const double transfers_s = overlap_.pipeline ? 2 * transfers_.front().both_s() : 0;
   for (const ChunkPass& chunk : of_pass.chunks)
     if (transfers_s > kQuiet * (chunk.forward.tt + chunk.backward.tt)) return true;
   return false;
@@ -201,7 +204,7 @@ void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, LaneG
     if (hides) {
       // For each slot one message in and one out, beside which it is slower.
       const double more_s =
-          2 * transfers_.front().send_s * chunk.slows_transfer * (1 - 1 / chunk.slow_transfer);
+          transfers_.front().both_s() * chunk.slows_transfer * (1 - 1 / chunk.slow_transfer);
       for (MaxPlus* slot : {&forward, &backward, &input_grad}) *slot = lengthened(*slot, more_s);
     }
     MaxPlus paired_forward = forward, paired_backward = backward;

@@ -45,8 +45,10 @@ Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
                         (group == GroupKind::kEmbedding && layout.pp == 1);
     made->placements.push_back(unused ? plan::GroupPlacement{} : cache.of(group, 0));
   }
-  for (int64_t stage = 0; stage < layout.pp; ++stage)
-    made->links.push_back(cache.pipeline(stage, (stage + 1) % layout.pp));
+  for (int64_t stage = 0; stage < layout.pp; ++stage) {
+    const int64_t next = (stage + 1) % layout.pp;
+    made->links.push_back({cache.pipeline(stage, next), cache.pipeline(next, stage)});
+  }
   found = std::move(made);
   return found.get();
 }

@@ -26,8 +26,9 @@ inline constexpr std::array kBlockGroups = {
 struct Ranks {
   cost::CostModel model;
   std::optional<cost::EnergyModel> energy;
-  Placements placements;                    ///< by group kind, of the first stage
-  std::vector<plan::GroupPlacement> links;  ///< by stage: to the following one
+  Placements placements;  ///< by group kind, of the first stage
+  /// By stage: of messages to the following one, and of those back.
+  std::vector<std::array<plan::GroupPlacement, 2>> links;
 };
 
 /// What the chunks of a candidate hold, by chunk kind of its division.

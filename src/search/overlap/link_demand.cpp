@@ -1,5 +1,5 @@
 // Of a line of the network a collective asks (its rate / the cards' rate) x (how far the line holds
-// the cards up), as in engine/links/network_lines.cpp; both directions alike.
+// the cards up), as in engine/links/network_lines.cpp, in the directions that its messages take.
 //
 // Worked: two exchanges that send through uplinks four times oversubscribed at a quarter of the
 // cards' rate each fill these alone, and take twice as long together.
@@ -39,8 +39,13 @@ void ask_lines(const spec::Job& job, const workload::Operator& op,
                const plan::GroupPlacement& where, double cards, LinkDemand& demand) {
   if (cards <= 0 || !has_lines(job.cluster.fabric)) return;
   for (const plan::LinkLoad& link : cost::network_load(job, op, where).links)
-    if (const size_t line = line_of(job, where, link.link); line < LinkDemand::kMostLines)
-      demand.share[LinkDemand::kLines + line] = std::min(1.0, cards * link.slowdown);
+    if (const size_t line = line_of(job, where, link.link); line < LinkDemand::kMostLines) {
+      const cost::Directions directions = cost::directions_on(job, where, link.link);
+      double* const shares = &demand.share[LinkDemand::kLines + 2 * line];
+      const double share = std::min(1.0, cards * link.slowdown);
+      if (directions.forth) shares[0] = share;
+      if (directions.back) shares[1] = share;
+    }
 }
 
 }  // namespace
@@ -74,8 +79,8 @@ double stretch_beside(const LinkDemand& own, const LinkDemand& other) {
   return stretch;
 }
 
-LinkDemand without_lines(LinkDemand demand) {
-  std::fill(demand.share.begin() + LinkDemand::kLines, demand.share.end(), 0.0);
+LinkDemand only_lines(LinkDemand demand) {
+  std::fill_n(demand.share.begin(), LinkDemand::kLines, 0.0);
   return demand;
 }
 

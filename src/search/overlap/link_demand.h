@@ -9,11 +9,12 @@
 namespace ergometer::search {
 
 /// What a collective asks of its rank's links while it is alone, as a share of what they carry:
-/// inside the domain, of the cards, and of the network's lines that hold these up.
+/// inside the domain, of the cards, and of both directions of the network's lines that hold these
+/// up: [kLines + 2 line + direction], of a tree up and down, elsewhere forth and back.
 struct LinkDemand {
   static constexpr size_t kIntra = 0, kCards = 1, kLines = 2;
   static constexpr size_t kMostLines = 4;  ///< tiers or dimensions; further ones are not followed
-  std::array<double, kLines + kMostLines> share{};
+  std::array<double, kLines + 2 * kMostLines> share{};
 };
 
 /// `alone_s`: how long it then takes.
@@ -24,7 +25,8 @@ LinkDemand link_demand(const spec::Job& job, const workload::Operator& op,
 /// the engine's contention.
 double stretch_beside(const LinkDemand& own, const LinkDemand& other);
 
-/// Without what is asked of the network's lines.
-LinkDemand without_lines(LinkDemand demand);
+/// Only what is asked of the network's lines: what two share that meet on their way, one of which
+/// leaves where the other arrives.
+LinkDemand only_lines(LinkDemand demand);
 
 }  // namespace ergometer::search

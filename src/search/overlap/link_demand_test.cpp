@@ -53,7 +53,10 @@ TEST(LinkDemand, WhatFillsAnUplinkAloneTakesTwiceAsLongBesideItsLike) {
   const workload::Operator exchange = of_kind(workload::CollectiveKind::kAllToAll, 8e9);
   const LinkDemand one = link_demand(job_on(leaves(8)), exchange, kOverTwoLeaves, 0.56);
   EXPECT_DOUBLE_EQ(stretch_beside(one, one), 2);
-  EXPECT_DOUBLE_EQ(stretch_beside(one, without_lines(one)), 1);  // half of the cards in all
+  LinkDemand cards = one;
+  cards.share = {one.share[LinkDemand::kIntra], one.share[LinkDemand::kCards]};
+  EXPECT_DOUBLE_EQ(stretch_beside(one, cards), 1);  // half of the cards in all
+  EXPECT_DOUBLE_EQ(stretch_beside(one, only_lines(one)), 2);
 }
 
 // Links that have half of what a node's cards have, and a ring that goes both ways round: at a
@@ -68,7 +71,32 @@ TEST(LinkDemand, ATorusHasALineForEachDimension) {
   const LinkDemand demand = link_demand(job_on(ring), gather, around, 15 / 12.5);
   EXPECT_DOUBLE_EQ(demand.share[LinkDemand::kCards], 0.25);
   EXPECT_DOUBLE_EQ(demand.share[LinkDemand::kLines], 0.25 * 2 / 2);
-  EXPECT_EQ(demand.share[LinkDemand::kLines + 1], 0);
+  EXPECT_DOUBLE_EQ(demand.share[LinkDemand::kLines + 1], 0.25 * 2 / 2);
+  EXPECT_EQ(demand.share[LinkDemand::kLines + 2], 0);
+}
+
+// A message of 1 GB in 40 ms has half of a card's 50 GB/s, and so all of links that have half of a
+// node's. Over the closing link it goes against the order of the stages.
+TEST(LinkDemand, AMessageTakesOneDirectionOfALine) {
+  spec::Fabric ring;
+  ring.kind = spec::FabricKind::kTorus;
+  ring.topology.dimensions = {{"x", 16, 1, 1, 200e9}};
+  plan::GroupPlacement onward = kOverTwoLeaves;
+  onward.size = onward.nodes = 2;
+  onward.neighbours = plan::Pattern::kSend;
+  onward.way = plan::Way::kForth;
+  const workload::Operator send = of_kind(workload::CollectiveKind::kSendRecv, 1e9);
+  const LinkDemand forth = link_demand(job_on(ring), send, onward, 0.04);
+  onward.node_stride = 15;
+  const LinkDemand closing = link_demand(job_on(ring), send, onward, 0.04);
+  onward.way = plan::Way::kBack;
+  onward.node_stride = 1;
+  const LinkDemand back = link_demand(job_on(ring), send, onward, 0.04);
+  EXPECT_DOUBLE_EQ(forth.share[LinkDemand::kLines], 1);
+  EXPECT_EQ(forth.share[LinkDemand::kLines + 1], 0);
+  EXPECT_EQ(closing.share, back.share);
+  EXPECT_DOUBLE_EQ(stretch_beside(only_lines(forth), only_lines(back)), 1);
+  EXPECT_DOUBLE_EQ(stretch_beside(only_lines(closing), only_lines(back)), 2);
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ ERGOMETER_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
-  std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
+  /// When a lane's last send, or receive, began and is over.
+  std::array<Batch, 2> leaving_from{}, arriving_from{}, leaving{}, arriving{};
+  std::array<bool, 2> sent_forward{}, received_forward{};  ///< the direction of that, by lane
   /// Gradients still to be sent at the moment `left_at`, in seconds that they take alone.
   Batch left{}, left_at{};
   /// When the last transfers that left, or arrived, beside them did so: both directions at once
@@ -99,31 +101,27 @@ ERGOMETER_INLINE void raise(const Batch& other, Batch& clock) {
   ERGOMETER_LANES for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
 }
 
-/// A link between two stages. Of the time that something else is at work beside its transfers, what
-/// they lose: to one that leaves, or arrives, at the same stage, and to gradients; and what those
-/// do.
-struct Link {
-  TransferCost cost;
-  std::array<double, 2> slower{};
-  double slow_share = 0, slows_share = 0;
-  Link(const TransferCost& of)
-      : cost(of),
-        slower{of.shared_s[0] / of.send_s - 1, of.shared_s[1] / of.send_s - 1},
-        slow_share(1 - 1 / of.slow_data),
-        slows_share(1 - 1 / of.slows_data) {}
-};
-
-/// A transfer on one of a stage's lanes. Beside one on the other lane that takes the same way both
-/// go at the pace of sharing the links; so do gradients that are left when it starts. Works on
-/// copies, which the compiler knows to be apart.
+/// A transfer on one of a stage's lanes. Beside one on the other lane with which it shares a link
+/// both go at the pace of sharing; so do gradients that are left when it starts. Works on copies,
+/// which the compiler knows to be apart.
 template <bool kScatters, bool kArrives>
-ERGOMETER_INLINE void transfer(const Link& link, bool to_next, size_t lane, Batch& sent_at,
-                               StageClocks& clocks) {
-  const TransferCost& cost = link.cost;
-  const double slower = link.slower[to_next ? 0 : 1];
+ERGOMETER_INLINE void transfer(const TransferCost::Message& cost, double host_s, bool forward,
+                               size_t lane, Batch& sent_at, StageClocks& clocks) {
+  const size_t end = forward == kArrives ? 1 : 0;  // of its link, that is this stage
+  std::array<bool, 2>& directions = kArrives ? clocks.received_forward : clocks.sent_forward;
+  const bool follows =
+      (kArrives ? clocks.sent_forward : clocks.received_forward)[1 - lane] == forward;
+  directions[lane] = forward;
+  const double slower = cost.slow_shared[end] - 1,
+               slower_met = (follows ? cost.slow_followed[end] : cost.slow_met) - 1;
+  const double slow_share = 1 - 1 / cost.slow_data, slows_share = 1 - 1 / cost.slows_data;
   const size_t other = 1 - lane, way = kArrives ? 1 : 0;
   std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
+  std::array<Batch, 2>& opposite = kArrives ? clocks.leaving : clocks.arriving;
   Batch own = clocks.lanes[lane], theirs = clocks.lanes[other], same = ways[other], h = clocks.h;
+  Batch met = opposite[other], began;
+  const Batch same_from = (kArrives ? clocks.arriving_from : clocks.leaving_from)[other];
+  const Batch met_from = (kArrives ? clocks.leaving_from : clocks.arriving_from)[other];
   Batch message = sent_at, left = clocks.left;
   const Batch left_at = clocks.left_at;
   Batch from = clocks.shared_from[way], to = clocks.shared_to[way];
@@ -137,24 +135,32 @@ ERGOMETER_INLINE void transfer(const Link& link, bool to_next, size_t lane, Batc
       const double until_s = larger(0, left[i] + left_at[i] - start);
       const double beside =
           smaller(cost.send_s * cost.slow_data, (left[i] > 0 ? until_s : 0) * cost.slows_data);
-      more = beside * link.slow_share;
+      more = beside * slow_share;
       // Both directions at once cost the gradients no more than one.
-      const double end = start + beside;
-      const double both = larger(0, smaller(end, other_to[i]) - larger(start, other_from[i]));
-      left[i] += larger(0, beside - both) * link.slows_share;
+      const double end_s = start + beside;
+      const double both = larger(0, smaller(end_s, other_to[i]) - larger(start, other_from[i]));
+      left[i] += larger(0, beside - both) * slows_share;
       from[i] = start > to[i] ? start : smaller(from[i], start);
-      to[i] = larger(to[i], end);
+      to[i] = larger(to[i], end_s);
     }
-    const double beside = larger(0, smaller(same[i] - start, cost.send_s)) * slower;
-    const double last = theirs[i] <= same[i] ? same[i] + beside : theirs[i];
+    const double until = start + cost.send_s;
+    const double beside = larger(0, smaller(same[i], until) - larger(same_from[i], start)) * slower;
+    const double meeting =
+        larger(0, smaller(met[i], until) - larger(met_from[i], start)) * slower_met;
+    const double later = theirs[i] <= met[i] ? met[i] + meeting : theirs[i];
+    const double last = theirs[i] <= same[i] ? same[i] + beside : later;
     same[i] += beside;
+    met[i] += meeting;
     theirs[i] = last;
-    own[i] = start + cost.send_s + more + beside;
-    h[i] += cost.host_s;
+    began[i] = start;
+    own[i] = until + more + beside + meeting;
+    h[i] += host_s;
   }
   clocks.lanes[lane] = ways[lane] = own;
+  (kArrives ? clocks.arriving_from : clocks.leaving_from)[lane] = began;
   clocks.lanes[other] = theirs;
   ways[other] = same;
+  opposite[other] = met;
   clocks.h = h;
   if (!kArrives) sent_at = message;
   if (!kScatters) return;
@@ -166,33 +172,34 @@ ERGOMETER_INLINE void transfer(const Link& link, bool to_next, size_t lane, Batc
 template <bool kScatters>
 ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
-                                 const Link* links, StageClocks* stages, Batch* messages) {
+                                 const TransferCost* links, StageClocks* stages, Batch* messages) {
   for (const Step& step : steps) {
     const auto s = static_cast<size_t>(step.stage);
     StageClocks& clocks = stages[s];
     Batch& lane = clocks.lanes[step.lane];
     // A forward transfer leaves for the next stage and arrives from the one before.
     const bool to_next = (step.kind == Kind::kSend) == step.forward;
-    const Link& link = links[to_next ? s : (s + stage_count - 1) % stage_count];
+    const TransferCost& link = links[to_next ? s : (s + stage_count - 1) % stage_count];
+    const TransferCost::Message& cost = link.message(step.forward);
     Batch& message = messages[step.message];
     switch (step.kind) {
       case Kind::kRun: {
-        const BatchCost& cost =
+        const BatchCost& slot =
             (*costs[s * chunk_count +
                     static_cast<size_t>(step.chunk)])[static_cast<size_t>(step.slot)];
         if (kScatters)
-          run_scattering(cost, clocks);
+          run_scattering(slot, clocks);
         else
-          run(cost, clocks);
+          run(slot, clocks);
         break;
       }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
       case Kind::kSend:
-        transfer<kScatters, false>(link, to_next, step.lane, message, clocks);
+        transfer<kScatters, false>(cost, link.host_s, step.forward, step.lane, message, clocks);
         break;
       case Kind::kReceive:
-        transfer<kScatters, true>(link, to_next, step.lane, message, clocks);
+        transfer<kScatters, true>(cost, link.host_s, step.forward, step.lane, message, clocks);
         break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
@@ -201,13 +208,14 @@ ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count
 
 ERGOMETER_WIDTHS void play_alone(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
-                                 const Link* links, StageClocks* stages, Batch* messages) {
+                                 const TransferCost* links, StageClocks* stages, Batch* messages) {
   play_steps<false>(steps, stage_count, chunk_count, costs, links, stages, messages);
 }
 
 ERGOMETER_WIDTHS void play_scattering(std::span<const Step> steps, size_t stage_count,
                                       size_t chunk_count, const ChunkCosts* const* costs,
-                                      const Link* links, StageClocks* stages, Batch* messages) {
+                                      const TransferCost* links, StageClocks* stages,
+                                      Batch* messages) {
   play_steps<true>(steps, stage_count, chunk_count, costs, links, stages, messages);
 }
 
@@ -235,14 +243,12 @@ void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs
           std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends) {
   thread_local std::vector<StageClocks> stages;
   thread_local std::vector<Batch> messages;
-  thread_local std::vector<Link> links;
   const auto count = static_cast<size_t>(script.shape.stages);
   stages.assign(count, StageClocks{});
-  links.assign(next.begin(), next.end());
   messages.resize(static_cast<size_t>(script.messages) + 1);
   (scatters ? play_scattering : play_alone)(script.steps, count,
                                             static_cast<size_t>(script.shape.chunks), costs.data(),
-                                            links.data(), stages.data(), messages.data());
+                                            next.data(), stages.data(), messages.data());
   ends.resize(count);
   for (size_t s = 0; s < count; ++s) {
     const StageClocks& clocks = stages[s];

@@ -82,14 +82,25 @@ struct BatchCost {
 /// What the slots of one chunk cost, by Slot.
 using ChunkCosts = std::array<BatchCost, kSlots>;
 
+/// What goes over the link between two stages.
 struct TransferCost {
-  double send_s = 0;  ///< how long a message takes, on either side; above 0
-  /// The same beside another one that leaves, or arrives, at the same stage: at the link's first
-  /// stage, and at the one that it leads to.
-  std::array<double, 2> shared_s{};
-  double host_s = 0;  ///< to launch it
-  /// How much longer it takes beside gradients that are scattered, and they beside it.
-  double slow_data = 1, slows_data = 1;
+  struct Message {
+    double send_s = 0;  ///< how long it takes, on either side; above 0
+    /// How much longer beside another message at the same stage, which is the link's first one or
+    /// the one that it leads to: beside one of the other direction that leaves, or arrives, too;
+    /// beside one of its own direction that does the opposite.
+    std::array<double, 2> slow_shared = {1, 1}, slow_followed = {1, 1};
+    /// The same beside one that comes along the link meanwhile.
+    double slow_met = 1;
+    /// How much longer it takes beside gradients that are scattered, and they beside it.
+    double slow_data = 1, slows_data = 1;
+  };
+  /// By direction: of a forward to the following stage, and of a backward from there.
+  std::array<Message, 2> messages;
+  double host_s = 0;  ///< to launch one
+  const Message& message(bool forward) const { return messages[forward ? 0 : 1]; }
+  /// A forward's and a backward's.
+  double both_s() const { return messages[0].send_s + messages[1].send_s; }
 };
 
 /// When every stage of the script has done all its slots. `costs`: [stage * chunks + chunk];

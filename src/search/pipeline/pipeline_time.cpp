@@ -21,7 +21,8 @@ int64_t enough_micro_batches(const PipelineShape& shape) { return 2 * shape.stag
 /// Whether all transfers between stages cost the same.
 bool alike_inside(std::span<const TransferCost> next) {
   for (size_t stage = 1; stage + 1 < next.size(); ++stage)
-    if (next[stage].send_s != next[0].send_s) return false;
+    for (const bool forward : {true, false})
+      if (next[stage].message(forward).send_s != next[0].message(forward).send_s) return false;
   return true;
 }
 
@@ -45,8 +46,8 @@ bool waits_for_host(std::span<const ChunkCosts> chunks, size_t lane) {
 bool waits_for_transfers(std::span<const ChunkCosts> chunks, std::span<const TransferCost> next,
                          size_t lane) {
   return std::ranges::any_of(chunks, [&](const ChunkCosts& chunk) {
-    return 4 * next.front().send_s > chunk[static_cast<size_t>(Slot::kForward)].tt[lane] +
-                                         chunk[static_cast<size_t>(Slot::kBackward)].tt[lane];
+    return 2 * next.front().both_s() > chunk[static_cast<size_t>(Slot::kForward)].tt[lane] +
+                                           chunk[static_cast<size_t>(Slot::kBackward)].tt[lane];
   });
 }
 

@@ -34,7 +34,9 @@ class Deep {
       for (int lane = 0; lane < kLanes; ++lane) set(kind, lane, 1);
   }
   void set_transfers(double send_s) {
-    links_.assign(8, {.send_s = send_s, .shared_s = {send_s, send_s}, .host_s = 0});
+    TransferCost link;
+    for (TransferCost::Message& message : link.messages) message.send_s = send_s;
+    links_.assign(8, link);
   }
   /// A chunk kind's slots are so much longer; `host_s`: to launch each.
   void set(size_t kind, int lane, double longer, double host_s = 0) {

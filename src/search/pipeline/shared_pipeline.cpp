@@ -17,8 +17,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 enum PlayStream : size_t { kCompute, kLaneForward, kLaneBackward, kGradientStream };
 constexpr size_t kPrograms = 3;  ///< streams that go through the script
 constexpr size_t kStreams = 4;
-/// Each of `LinkDemand`'s links, out and in.
-constexpr size_t kWays = 2 * std::tuple_size_v<decltype(LinkDemand::share)>;
+/// Of the domain's links and the cards, out and in; of the network's lines each direction.
+constexpr size_t kEnds = 2 * LinkDemand::kLines;
+constexpr size_t kWays = kEnds + 2 * LinkDemand::kMostLines;
 /// `BatchCost::set` writes less where a slot does not sync the host.
 constexpr double kSyncsHost = -1e29;
 
@@ -248,7 +249,7 @@ class SharedPlayer {
     if (stage.launched_s[stage.at[stream]] > stage.now) return false;
     if (!sends && room_.sent[message] == 0) return false;
     Work& work = stage.work[stream];
-    work.left_s = links_[link_of(s, sends, it.forward)].send_s;
+    work.left_s = links_[link_of(s, sends, it.forward)].message(it.forward).send_s;
     work.sends = sends;
     work.forward = it.forward;
     if (sends) {
@@ -303,13 +304,14 @@ class SharedPlayer {
       const Work& work = stage.work[stream];
       if (!work.active) continue;
       const bool collective = stream == kGradientStream;
-      const LinkDemand& asks = collective
-                                   ? demands_.gradients
-                                   : demands_.transfers[link_of(s, work.sends, work.forward)];
+      const LinkDemand& asks =
+          collective
+              ? demands_.gradients
+              : demands_.transfers[link_of(s, work.sends, work.forward)][work.forward ? 0 : 1];
       for (size_t way = 0; way < kWays; ++way) {
-        const bool of_ends = demands_.lines_are_of_ends || way / 2 < LinkDemand::kLines;
-        if (collective || (way % 2 == 0) == (of_ends ? work.sends : work.forward))
-          demand[way][stream] = asks.share[way / 2];
+        const bool of_ends = way < kEnds || demands_.lines_are_of_ends;
+        if (collective || !of_ends || (way % 2 == 0) == work.sends)
+          demand[way][stream] = asks.share[way < kEnds ? way / 2 : way - LinkDemand::kLines];
       }
     }
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {

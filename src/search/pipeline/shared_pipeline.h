@@ -10,10 +10,11 @@ namespace ergometer::search {
 
 /// What is at work beside a stage's slots asks for, while it is alone.
 struct PipelineDemands {
-  std::vector<LinkDemand> transfers;  ///< by stage: to the following one
-  LinkDemand gradients;               ///< of what slots scatter
+  /// By stage: of a forward to the following one, and of a backward from there.
+  std::vector<std::array<LinkDemand, 2>> transfers;
+  LinkDemand gradients;  ///< of what slots scatter
   /// Of a network's line one direction is for what is sent and one for what is received; otherwise
-  /// one for what goes forth and one for what goes back.
+  /// those are the stages' own, as every demand has them.
   bool lines_are_of_ends = true;
 };
 

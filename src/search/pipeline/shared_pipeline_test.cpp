@@ -8,6 +8,12 @@
 namespace ergometer::search {
 namespace {
 
+TransferCost messages_of(double seconds) {
+  TransferCost link;
+  for (TransferCost::Message& message : link.messages) message.send_s = seconds;
+  return link;
+}
+
 /// Two stages, one micro batch: forward 3 s, backward 6 s, messages of 2 s, costs alike.
 class Small {
  public:
@@ -29,7 +35,7 @@ class Small {
     set(Slot::kPairedBackward, 6);
     const auto stages = static_cast<size_t>(shape.stages);
     costs.assign(stages * static_cast<size_t>(shape.chunks), &chunk);
-    links.assign(stages, {.send_s = 2, .shared_s = {2, 2}, .host_s = 0});
+    links.assign(stages, messages_of(2));
     demands.transfers.resize(stages);
   }
   void set(Slot slot, double seconds) {
@@ -77,8 +83,7 @@ TEST(SharedPipeline, WithNothingToShareItIsThePlainPlay) {
     shape.micro_batches = shape.stages * draws.pick(std::array{1, 2, 3});
     Small small(shape);
     // Messages in no time cannot meet, so that order of program and of time are one.
-    for (TransferCost& link : small.links)
-      link = {.send_s = 1e-9, .shared_s = {1e-9, 1e-9}, .host_s = 0};
+    small.links.assign(small.links.size(), messages_of(1e-9));
     std::vector<Batch> plain;
     play(small.script, small.costs, small.links, false, plain);
     const std::vector<double> sharing = small.ends();
@@ -138,6 +143,23 @@ TEST(SharedPipeline, ALaneIsWhatItIsBesideOneThatWaitsForItsHost) {
   for (size_t stage = 0; stage < alone.size(); ++stage) EXPECT_EQ(beside[stage], alone[stage]);
 }
 
+TEST(SharedPipeline, WhatAStagePassesOnAndWhatItReceivesShareALineOfStages) {
+  // Two stages of two chunks, two micro batches. At 8 s stage 0 sends the second one's forward
+  // while stage 1 sends the first one's back to it, 2 s each alone; of a line on which both go
+  // forth each has half, 8-12 s. So again with what follows on these, then no two go forth at once.
+  Small small(
+      {.stages = 2, .chunks = 2, .micro_batches = 2, .schedule = spec::Schedule::kInterleaved});
+  const std::vector<double> apart = small.ends(), plain_apart = small.plain_ends();
+  small.demands.lines_are_of_ends = false;
+  for (auto& link : small.demands.transfers) link[0].share[LinkDemand::kLines] = 1;
+  for (TransferCost& link : small.links) link.messages[0].slow_followed = {2, 2};
+  const std::vector<double> together = small.ends(), plain_together = small.plain_ends();
+  for (size_t stage = 0; stage < apart.size(); ++stage) {
+    EXPECT_NEAR(together[stage] - apart[stage], 4, 1e-9);
+    EXPECT_NEAR(plain_together[stage] - plain_apart[stage], 4, 1e-9);
+  }
+}
+
 TEST(SharedPipeline, GradientsAndAMessageDivideTheLink) {
   // Stage 1's gradient message (2 s) leaves with its 4 s of weights' gradients on one link: for 4 s
   // both at half pace, then the rest of the gradients alone. Stage 0 gets its message 2 s later.
@@ -146,8 +168,10 @@ TEST(SharedPipeline, GradientsAndAMessageDivideTheLink) {
   small.scatter(pieces);
   const std::vector<double> apart = small.ends(), plain_apart = small.plain_ends();
   small.demands.gradients.share = {0, 1};
-  for (LinkDemand& demand : small.demands.transfers) demand.share = {0, 1};
-  for (TransferCost& link : small.links) link.slow_data = link.slows_data = 2;
+  for (auto& link : small.demands.transfers)
+    for (LinkDemand& demand : link) demand.share = {0, 1};
+  for (TransferCost& link : small.links)
+    for (TransferCost::Message& message : link.messages) message.slow_data = message.slows_data = 2;
   const std::vector<double> together = small.ends(), plain_together = small.plain_ends();
   EXPECT_NEAR(together[1] - apart[1], 2, 1e-9);
   EXPECT_GE(together[0], apart[0]);

@@ -51,6 +51,40 @@ inline spec::Settings random_settings(Draws& draws) {
   return settings;
 }
 
+/// A model on 16 nodes of a network that pipelines and gradients fill, everything else open.
+inline spec::Settings narrow_settings(Draws& draws) {
+  constexpr std::array kModels = {"gpt3-13b", "llama3.1-8b", "llama3-70b", "mixtral-8x7b",
+                                  "gpt-oss-120b"};
+  constexpr std::array kFabrics = {
+      "kind: torus, dims: [4, 4], link_bandwidth: 100 Gb/s",
+      "kind: torus, dims: [4, 4], link_bandwidth: 400 Gb/s",
+      "kind: torus, dims: [4, 4], link_bandwidth: 100 Gb/s, wraparound: false",
+      "kind: dragonfly, nodes_per_switch: 2, switches_per_group: 2, groups: 4, global_links: 1, "
+      "link_bandwidth: 200 Gb/s, routing: minimal",
+      "kind: hyperx, dims: [2, 4], nodes_per_switch: 2, links: 1, link_bandwidth: 200 Gb/s, "
+      "routing: minimal",
+      "kind: optical, degree: 2, link_bandwidth: 400 Gb/s",
+      "kind: optical, degree: 3, link_bandwidth: 100 Gb/s",
+      "kind: optical, degree: 4, link_bandwidth: 200 Gb/s",
+      "kind: rail-only, tiers: [{name: rail, nodes_below: 0, oversubscription: 1}]",
+      "kind: rail-optimized, tiers: [{name: leaf, nodes_below: 2, oversubscription: 4}, "
+      "{name: spine, nodes_below: 0, oversubscription: 1}]",
+      "kind: fat-tree, tiers: [{name: leaf, nodes_below: 4, oversubscription: 8}, "
+      "{name: spine, nodes_below: 0, oversubscription: 1}]"};
+  constexpr std::array kBatches = {"64", "128", "256", "512"};
+  spec::Settings settings;
+  const auto set = [&](const char* name, const std::string& value) {
+    settings.set(name, value, {"random", ""});
+  };
+  set("model", draws.pick(kModels));
+  set("cluster", std::string("{extends: hgx-h100, name: narrow, nodes: 16, fabric: "
+                             "{collectives: ib-400g, ") +
+                     draws.pick(kFabrics) + "}}");
+  set("gpus", "128");
+  set("global_batch_size", draws.pick(kBatches));
+  return settings;
+}
+
 /// Every layout equally likely, then every option of it. Nothing: the layout has none.
 inline std::optional<Candidate> random_candidate(const Space& space,
                                                  const std::vector<Layout>& layouts,
