@@ -1,5 +1,7 @@
 #include "spec/yaml/yaml_node.h"
 
+#include <yaml-cpp/yaml.h>
+
 namespace ergometer::spec {
 
 std::vector<YAML::Node> yaml_nodes(const std::string& text) {

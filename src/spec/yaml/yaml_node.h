@@ -1,9 +1,11 @@
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
 #include <string>
 #include <vector>
+
+namespace YAML {
+class Node;
+}
 
 namespace ergometer::spec {
 
