@@ -13,9 +13,11 @@ struct AskedGpus {
   int64_t gpus = 0;
   std::string where, key;
   bool starts_all = true;  ///< every one of them has a process
+  std::string open{};      ///< not empty: why the number is not known
 };
 
-/// Sets them where every one has a process. Refused: a command that starts another number.
+/// Sets them where every one has a process, or leaves them open where their number is. Refused: a
+/// command that starts another number.
 Result<void> take_gpus(const AskedGpus& asked, Reading& reading);
 
 }  // namespace ergometer::intake

@@ -5,6 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "intake/launch_script.h"
 #include "intake/programs/launcher_options.h"
 #include "spec/settings/settings.h"
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::intake {
 namespace {
@@ -27,17 +29,6 @@ YAML::Node devices_of(const YAML::Node& service) {
     found.reset(YAML::Node(found[key]));
   }
   return found;
-}
-
-/// A service's GPUs: `count: 4`, `device_ids: ["0", "1"]`; 0: all that are there, or not said.
-int64_t gpus_of_service(const YAML::Node& service) {
-  int64_t gpus = 0;
-  for (const YAML::Node& device : devices_of(service)) {
-    if (device["device_ids"])
-      gpus += std::ssize(device["device_ids"].as<std::vector<std::string>>());
-    if (device["count"]) gpus += launcher_number(device["count"].as<std::string>());
-  }
-  return gpus;
 }
 
 /// What Compose writes into a file before it starts anything: ${NAME}, ${NAME:-DEFAULT} and $NAME
@@ -53,6 +44,8 @@ class ComposeText {
   }
   /// Names that nobody said and that have a default.
   const std::set<std::string>& taken() const { return taken_; }
+  /// References that nobody said and that have none: what they are.
+  const std::map<std::string, std::string>& unknown() const { return unknown_; }
 
  private:
   static bool is_of_name(char c) {
@@ -79,14 +72,12 @@ class ComposeText {
       if (close == text.npos || base::contains(otherwise, "$"))
         return input_error("{}:{}: found {}; allowed: ${{NAME}} and ${{NAME:-DEFAULT}}", file_,
                            line, text.substr(at, 60));
-      ERGOMETER_ASSIGN(const std::string value,
-                       variable(text.substr(begin, end - begin), otherwise, line));
-      result += value;
+      result += variable(text.substr(begin, end - begin), otherwise);
       at = text[next] == '{' ? close + 1 : end;
     }
     return result;
   }
-  Result<std::string> variable(const std::string& name, const std::string& otherwise, int line) {
+  std::string variable(const std::string& name, const std::string& otherwise) {
     const auto given = context_.environment.find(name);
     const bool keeps_empty = !otherwise.starts_with(':');
     if (given != context_.environment.end() && (keeps_empty || !given->second.empty()))
@@ -96,15 +87,18 @@ class ComposeText {
       taken_.insert(fmt::format("{} = {}", name, otherwise.substr(size)));
       return otherwise.substr(size);
     }
-    return input_error(
-        "{}:{}: found ${{{}{}}}, which Compose takes from the shell that starts it or its .env "
-        "file; --env {}=VALUE says it",
-        file_, line, name, otherwise, name);
+    // ${NAME:?MESSAGE} has no value either.
+    const std::string reference = "${" + name + "}";
+    unknown_[reference] =
+        fmt::format("{} of the shell that starts Compose or its .env file (--env {}=VALUE says it)",
+                    reference, name);
+    return reference;
   }
 
   const std::string& file_;
   const ScriptContext& context_;
   std::set<std::string> taken_;
+  std::map<std::string, std::string> unknown_;
 };
 
 /// A text in words by its quotes alone: a dollar that is left stands for itself.
@@ -164,10 +158,14 @@ Result<void> add_variables(const YAML::Node& service, ComposeText& compose,
       line += "=" + value;
     }
     const size_t equals = line.find('=');
-    if (equals == line.npos)
-      program.unknown.insert(line);
-    else
+    const bool is_known =
+        equals != line.npos && std::ranges::none_of(compose.unknown(), [&](const auto& reference) {
+          return base::contains(line, reference.first);
+        });
+    if (is_known)
       program.environment[line.substr(0, equals)] = line.substr(equals + 1);
+    else
+      program.unknown.insert(line.substr(0, equals));
   }
   return {};
 }
@@ -178,6 +176,7 @@ Result<StartedProgram> program_of_service(const YAML::Node& service, ComposeText
   ERGOMETER_TRY(add_variables(service, compose, program));
   for (const char* key : {"entrypoint", "command"})
     ERGOMETER_TRY(add_words(service[key], compose, program));
+  program.unknown_parts = compose.unknown();
   for (const auto& [name, value] : context.environment) {
     program.environment[name] = value;
     program.unknown.erase(name);
@@ -185,14 +184,27 @@ Result<StartedProgram> program_of_service(const YAML::Node& service, ComposeText
   return program;
 }
 
+/// A service's GPUs: `count: 4`, `device_ids: ["0", "1"]`; 0: all that are there, or not said.
+Result<int64_t> gpus_of_service(const YAML::Node& service, ComposeText& compose) {
+  int64_t gpus = 0;
+  for (const YAML::Node& device : devices_of(service)) {
+    if (device["device_ids"])
+      gpus += std::ssize(device["device_ids"].as<std::vector<std::string>>());
+    if (!device["count"]) continue;
+    ERGOMETER_ASSIGN(const std::string count, compose.read(device["count"]));
+    gpus += launcher_number(count);
+  }
+  return gpus;
+}
+
 /// GPUs that a service reserves and its command starts: one of several nodes, or one that is shown
 /// some of them, starts another number.
-AskedGpus asked_of_service(const YAML::Node& service, const std::string& file,
+AskedGpus asked_of_service(const YAML::Node& service, int64_t gpus, const std::string& file,
                            const StartedProgram& program) {
   const std::string words = fmt::format("{}", fmt::join(program.words, " "));
   const bool of_nodes = base::contains(words, "nnodes") || base::contains(words, "num_machines");
   const bool is_shown = program.environment.contains("CUDA_VISIBLE_DEVICES");
-  return {of_nodes || is_shown ? 0 : gpus_of_service(service),
+  return {of_nodes || is_shown ? 0 : gpus,
           fmt::format("{}:{}", file, devices_of(service).Mark().line + 1), "devices", false};
 }
 
@@ -202,7 +214,7 @@ Result<Reading> parse_compose(const std::string& text, const std::string& file,
                               const ScriptContext& context) {
   std::vector<YAML::Node> found;
   try {
-    const YAML::Node document = YAML::Load(text);
+    const YAML::Node document = spec::yaml_node(text);
     for (const auto& service : document["services"])
       if ((service.second["command"] || service.second["entrypoint"]) &&
           devices_of(service.second).IsSequence())
@@ -214,7 +226,8 @@ Result<Reading> parse_compose(const std::string& text, const std::string& file,
           file, found.size());
     ComposeText compose(file, context);
     ERGOMETER_ASSIGN(StartedProgram program, program_of_service(found.front(), compose, context));
-    const AskedGpus asked = asked_of_service(found.front(), file, program);
+    ERGOMETER_ASSIGN(const int64_t gpus, gpus_of_service(found.front(), compose));
+    const AskedGpus asked = asked_of_service(found.front(), gpus, file, program);
     if (asked.gpus > 0 && asked.gpus < spec::kMostRanks) {
       std::string seen = "0";
       for (int64_t gpu = 1; gpu < asked.gpus; ++gpu) seen += fmt::format(",{}", gpu);

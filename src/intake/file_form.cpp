@@ -196,10 +196,11 @@ std::vector<std::string_view> trimmed_lines(std::string_view text) {
   return lines;
 }
 
-/// By its first line that says something: a script may write a manifest as well.
+/// By its first line that says something, and is no template of Helm's: a script may write a
+/// manifest as well.
 bool is_manifest(std::string_view text) {
   for (const std::string_view line : trimmed_lines(text))
-    if (!line.empty() && !line.starts_with('#') && line != "---")
+    if (!line.empty() && !line.starts_with('#') && !line.starts_with("{{") && line != "---")
       return line.starts_with("apiVersion:") ||
              (line.starts_with("kind:") && base::contains(text, "apiVersion:"));
   return false;

@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "intake/launch_script.h"
+#include "intake/reader/placeholder.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -113,6 +114,11 @@ class Manifest {
           "not known here",
           file_, gpus_line_);
     ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context_));
+    reading.form = "a Kubernetes manifest";
+    if (!open_.empty()) {
+      if (reading.settings.find("gpus") == nullptr) reading.open["gpus"] = open_;
+      return reading;
+    }
     // Without a number of nodes the command says how many it starts in its own pod.
     const auto* said = reading.settings.find("gpus");
     const bool all = said == nullptr || said->text == std::to_string(gpus_);
@@ -123,7 +129,6 @@ class Manifest {
     reading.settings.set("gpus", std::to_string(gpus_),
                          {fmt::format("{}:{}", file_, gpus_line_), "limits x replicas"});
     reading.open.erase("gpus");
-    reading.form = "a Kubernetes manifest";
     return reading;
   }
 
@@ -132,14 +137,27 @@ class Manifest {
     if (error_.empty()) error_ = fmt::format("{}:{}: {}", file_, manifest_line(node), what);
   }
 
+  /// A variable of --env may stand in its place.
+  Result<int64_t> number_at(const YAML::Node& value) const {
+    return base::parse_integer(value.IsScalar() ? with_values(value.Scalar(), context_.environment)
+                                                : "");
+  }
   /// A count of pods: `replicas`, `parallelism`, `numNodes`.
   int64_t count(const YAML::Node& node, const char* name) {
     const YAML::Node value = member(node, name);
     if (!is_there(value)) return 1;
-    const auto number = base::parse_integer(value.IsScalar() ? value.Scalar() : "");
+    const auto number = number_at(value);
     if (number && *number >= 0 && *number <= kMostRanks) return *number;
-    fail(value, fmt::format("{}: a whole number is expected", name));
+    refuse_count(value, name);
     return 1;
+  }
+  /// What is written in its place somewhere else leaves the GPUs open.
+  void refuse_count(const YAML::Node& value, const std::string& name) {
+    if (!value.IsScalar() || !is_placeholder(value.Scalar()))
+      return fail(value, fmt::format("{}: a whole number is expected", name));
+    if (open_.empty())
+      open_ = placeholder_says(fmt::format("{}:{}", file_, manifest_line(value)), name,
+                               value.Scalar(), "gpus");
   }
 
   /// Names of one's own stand among labels, what selects nodes and what a volume's driver is told;
@@ -194,12 +212,11 @@ class Manifest {
     for (const char* kind : {"limits", "requests"})
       for (const char* device : {"nvidia.com/gpu", "amd.com/gpu"})
         if (const YAML::Node value = member(member(resources, kind), device); is_there(value)) {
-          const auto number = base::parse_integer(value.IsScalar() ? value.Scalar() : "");
-          if (number && *number >= 0 && *number <= kMostRanks) {
-            if (gpus_line_ == 0) gpus_line_ = manifest_line(value);
-            return *number;
-          }
-          fail(value, fmt::format("{}: a whole number is expected", device));
+          const auto number = number_at(value);
+          if (gpus_line_ == 0) gpus_line_ = manifest_line(value);
+          if (number && *number >= 0 && *number <= kMostRanks) return *number;
+          refuse_count(value, device);
+          return 1;
         }
     return 0;
   }
@@ -211,7 +228,7 @@ class Manifest {
     const bool starts = is_mpi_ ? role == "Launcher" : gpus > 0;
     if (!starts || pods == 0) return;
     StartedProgram program;
-    program.environment = given_;
+    if (open_.empty()) program.environment = given_;
     // torchrun is told of all GPUs of its pod where nobody says less.
     if (!given_.empty()) program.environment.emplace("PET_NPROC_PER_NODE", std::to_string(gpus));
     if (!given_.empty())
@@ -221,6 +238,7 @@ class Manifest {
       program.environment["LWS_GROUP_SIZE"] = group_size_;
       program.unknown = {"LWS_WORKER_INDEX", "LWS_LEADER_ADDRESS"};
     }
+    if (!open_.empty()) take_back_counts(program);
     add_environment(container, program);
     add_mounted(member(container, "volumeMounts"), volumes, program);
     for (const char* part : {"command", "args"})
@@ -229,6 +247,7 @@ class Manifest {
           if (word.IsScalar()) {
             program.words.push_back(with_variables(word.Scalar(), program));
             program.lines.push_back(manifest_line(word));
+            take_templates(program);
           }
     if (program.words.empty()) return;
     gpus_of_pod_ = gpus;
@@ -239,6 +258,23 @@ class Manifest {
                     base::contains(word, "num_machines");
     const auto same = [&](const StartedProgram& other) { return other.words == program.words; };
     if (std::ranges::none_of(programs_, same)) programs_.push_back(std::move(program));
+  }
+
+  /// Variables that count are not known where one of the counts is not.
+  void take_back_counts(StartedProgram& program) const {
+    for (const auto& [name, value] : given_) program.unknown.insert(name);
+    for (const char* name : {"PET_NPROC_PER_NODE", "LWS_GROUP_SIZE"})
+      if (program.environment.erase(name) > 0) program.unknown.insert(name);
+  }
+
+  /// Templates of Helm's in the last word.
+  static void take_templates(StartedProgram& program) {
+    const std::string& word = program.words.back();
+    for (size_t at = word.find("{{"); at != word.npos; at = word.find("{{", at + 1)) {
+      const size_t end = word.find("}}", at), begin = at > 0 && word[at - 1] == '$' ? at - 1 : at;
+      if (end == word.npos) return;
+      program.unknown_parts[word.substr(begin, end + 2 - begin)] = word.substr(at, end + 2 - at);
+    }
   }
 
   /// What Kubeflow's trainer sets for torchrun.
@@ -342,7 +378,7 @@ class Manifest {
   const std::string& file_;
   const ScriptContext& context_;
   std::vector<StartedProgram> programs_;
-  std::string error_;
+  std::string error_, open_;  ///< what is wrong; why the number of GPUs is not known
   int64_t gpus_ = 0;
   int64_t gpus_of_pod_ = 0;
   int gpus_line_ = 0, nodes_ = 0;
@@ -354,6 +390,30 @@ class Manifest {
   bool is_counted_ = false;  ///< a document of kWorkloads is read
 };
 
+/// Of a chart of Helm, lines that hold a template alone say which others there are; a template as
+/// a value stays as a text, "${{ .Values.nodes }}".
+std::string without_templates(std::string text) {
+  constexpr std::string_view kOpen = "{{", kClose = "}}";
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const size_t first = text.find_first_not_of(" \t", at),
+                 last = text.find_last_not_of(" \t\r", end - 1);
+    const size_t open = text.find(kOpen, at);
+    const bool alone = first < end && text.compare(first, 2, kOpen) == 0 && last > first &&
+                       text.compare(last - 1, 2, kClose) == 0;
+    if (alone) {
+      std::fill(text.begin() + static_cast<std::ptrdiff_t>(at),
+                text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    } else if (open < end && open > at && (text[open - 1] == ' ')) {
+      text.insert(open, 1, '$');
+      at = end + 2;
+      continue;
+    }
+    at = end + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<Reading> parse_kubernetes(const std::string& text, const std::string& file,
@@ -361,7 +421,7 @@ Result<Reading> parse_kubernetes(const std::string& text, const std::string& fil
   Manifest manifest(file, context);
   // Mentioning each other, documents would be walked without an end.
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(without_templates(text));
     for (const YAML::Node& document : documents) manifest.keep_config_map(document);
     for (const YAML::Node& document : documents) manifest.read(document);
   } catch (const YAML::Exception& problem) {

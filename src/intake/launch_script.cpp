@@ -501,6 +501,10 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
     std::vector<std::string> words = program.words;
     for (const auto& [place, what] : program.unknown_words)
       words[place] = run.session.unknowns.mark(what);
+    for (const auto& [part, what] : program.unknown_parts)
+      for (std::string& word : words)
+        for (size_t at = word.find(part); at != word.npos; at = word.find(part))
+          word.replace(at, part.size(), run.session.unknowns.mark(what));
     run_shell_program(words, program.lines, run);
   }
   if (run.session.failed()) return input_error(run.session.failure);

@@ -23,6 +23,8 @@ struct StartedProgram {
   std::map<std::string, std::string, std::less<>> environment;
   std::set<std::string> unknown{};                ///< variables whose values somebody else keeps
   std::map<size_t, std::string> unknown_words{};  ///< by their places: what they are
+  /// Texts within words that stand for what is not known, "${GPUS}": what they are.
+  std::map<std::string, std::string> unknown_parts{};
   std::map<std::string, std::string, std::less<>> files{};  ///< that it finds, path to text
   /// Of the words in the file that they stand in; behind its end the last one holds. Empty: they
   /// stand in none.

@@ -28,6 +28,7 @@
 #include "intake/launch_script.h"
 #include "intake/megatron_yaml.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/placeholder.h"
 #include "intake/reader/python_text.h"
 #include "intake/research/internevo.h"
 #include "intake/research/maxtext.h"
@@ -128,6 +129,8 @@ std::string what_python_writes(const std::string& text) {
        {"megatron.bridge",
         "a recipe of Megatron-Bridge can be read as the YAML that it writes "
         "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"},
+       {"azure.ai.ml", "give its command as a script, or the job as Azure ML's YAML"},
+       {"aiplatform", "give the command of its container as a script, and --gpus"},
        {"xtuner", kSaid},
        {"levanter", kSaid},
        {"olmo_core", kSaid},
@@ -307,12 +310,7 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
                                 const ScriptContext& context) {
   ERGOMETER_ASSIGN(Reading reading, read_by_form(text, file, context));
   if (is_configuration(form_of(text, file))) ERGOMETER_TRY(check_knows_most(reading, text, file));
-  for (const auto& [name, value] : reading.settings.all())
-    if (base::contains(value.text, "${"))
-      return input_error(
-          "{}: {}: what \"{}\" stands for is not known here; write "
-          "the value in its place, or set variables with --env",
-          value.origin.text, value.origin.key, value.text);
+  open_placeholders(reading);
   return reading;
 }
 

@@ -16,8 +16,10 @@
 #include "intake/compose.h"
 #include "intake/launch_script.h"
 #include "intake/programs/launcher_options.h"
+#include "intake/reader/placeholder.h"
 #include "spec/settings/settings.h"
 #include "spec/yaml/yaml_flat.h"
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::intake {
 namespace {
@@ -38,35 +40,43 @@ class RunFile {
 
   /// SkyPilot runs its text on every node.
   AskedGpus asked_of_sky(StartedProgram& program) const {
-    const int64_t nodes = std::max<int64_t>(1, launcher_number(text("num_nodes")));
+    constexpr const char* kNodes = "num_nodes";
+    const int64_t nodes = std::max<int64_t>(1, launcher_number(text(kNodes)));
     const std::string key = accelerators();
     const int64_t each = key.empty() ? 0 : gpus_of_node(key);
     take_environment("envs.", program);
-    program.environment["SKYPILOT_NUM_NODES"] = std::to_string(nodes);
     program.unknown.insert("SKYPILOT_NODE_RANK");
-    program.environment["SKYPILOT_NODE_IPS"] = addresses(nodes);
+    give(kNodes, "SKYPILOT_NUM_NODES", std::to_string(nodes), program);
+    give(kNodes, "SKYPILOT_NODE_IPS", addresses(nodes), program);
+    if (each > 0 || is_placeholder(text(key)))
+      give(key, "SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(each), program);
+    if (const AskedGpus open = asked_in_vain({kNodes, key}); !open.open.empty()) return open;
     if (each == 0) return {};
-    program.environment["SKYPILOT_NUM_GPUS_PER_NODE"] = std::to_string(each);
     return {std::min(nodes * each, spec::kMostRanks), where(key), "num_nodes x accelerators"};
   }
 
   /// dstack runs its commands on every node: `nodes: 2`, `resources: {gpu: H100:8}`.
   AskedGpus asked_of_dstack(const std::vector<std::string>& environment,
                             StartedProgram& program) const {
-    const int64_t nodes = std::max<int64_t>(1, launcher_number(text("nodes")));
+    constexpr const char* kNodes = "nodes";
+    const int64_t nodes = std::max<int64_t>(1, launcher_number(text(kNodes)));
     const int64_t each = gpus_of_dstack();
     for (const std::string& one : environment)
       if (const size_t equals = one.find('='); equals != one.npos)
         program.environment[one.substr(0, equals)] = one.substr(equals + 1);
     take_environment("env.", program);
-    program.environment["DSTACK_NODES_NUM"] = std::to_string(nodes);
     program.unknown.insert({"DSTACK_NODE_RANK", "DSTACK_MASTER_NODE_IP"});
-    if (each == 0) return {};
+    give(kNodes, "DSTACK_NODES_NUM", std::to_string(nodes), program);
+    const char* key = text(kOfDstack).empty() ? kCountOfDstack : kOfDstack;
+    const AskedGpus open = asked_in_vain({kNodes, key});
+    if (each == 0 && open.open.empty()) return {};
+    give(key, "DSTACK_GPUS_PER_NODE", std::to_string(each), program);
     const int64_t gpus = std::min(nodes * each, spec::kMostRanks);
-    program.environment["DSTACK_GPUS_PER_NODE"] = std::to_string(each);
-    program.environment["DSTACK_GPUS_NUM"] = std::to_string(gpus);
-    return {gpus, where(text(kOfDstack).empty() ? kCountOfDstack : kOfDstack),
-            "nodes x resources.gpu"};
+    if (open.open.empty())
+      program.environment["DSTACK_GPUS_NUM"] = std::to_string(gpus);
+    else
+      program.unknown.insert("DSTACK_GPUS_NUM");
+    return open.open.empty() ? AskedGpus{gpus, where(key), "nodes x resources.gpu"} : open;
   }
 
   AskedGpus asked_of_mcli(StartedProgram& program) const {
@@ -74,18 +84,24 @@ class RunFile {
     const int64_t gpus = std::min(launcher_number(text(key)), spec::kMostRanks);
     take_environment("env_variables.", program);
     program.unknown.insert({"NODE_RANK", "MASTER_ADDR", "MASTER_PORT"});
-    if (gpus == 0) return {};
-    program.environment["WORLD_SIZE"] = std::to_string(gpus);
-    return {gpus, where(key), key};
+    if (gpus > 0 || is_placeholder(text(key)))
+      give(key, "WORLD_SIZE", std::to_string(gpus), program);
+    return gpus == 0 ? asked_in_vain({key}) : AskedGpus{gpus, where(key), key};
   }
 
   /// Azure ML starts the command as often as it says, with PyTorch's variables set.
   AskedGpus asked_of_azure(StartedProgram& program) const {
-    const int64_t nodes = std::max<int64_t>(1, launcher_number(text("resources.instance_count"))),
+    constexpr const char* kNodes = "resources.instance_count";
+    const int64_t nodes = std::max<int64_t>(1, launcher_number(text(kNodes))),
                   each = launcher_number(text(kOfInstance));
     take_environment("environment_variables.", program);
-    program.environment["AZUREML_NODE_COUNT"] = std::to_string(nodes);
     program.unknown.insert({"NODE_RANK", "MASTER_ADDR", "MASTER_PORT"});
+    give(kNodes, "AZUREML_NODE_COUNT", std::to_string(nodes), program);
+    const AskedGpus open = asked_in_vain({kNodes, kOfInstance});
+    // torchrun on every node is one process of Azure's, whose words count.
+    const bool starts_all = each > 1 || is_placeholder(text(kOfInstance));
+    if (!open.open.empty() && starts_all) program.unknown.insert("WORLD_SIZE");
+    if (!open.open.empty()) return starts_all ? open : AskedGpus{};
     if (each == 0) return {};
     const int64_t gpus = std::min(nodes * each, spec::kMostRanks);
     // torchrun on every node is one process of Azure's.
@@ -108,7 +124,7 @@ class RunFile {
   Result<void> check_counts(std::span<const std::string_view> keys) const {
     for (const std::string_view key : keys) {
       if (const auto it = values_.find(key); it != values_.end()) {
-        if (launcher_number(it->second.text) == 0)
+        if (launcher_number(it->second.text) == 0 && !is_placeholder(it->second.text))
           return input_error("{}: {}: found \"{}\"; allowed: a whole number of at least 1",
                              where(key), key, it->second.text);
         continue;
@@ -129,11 +145,17 @@ class RunFile {
     for (const auto& [name, value] : context_.environment) program.environment[name] = value;
     // Without its launcher another one counts, or it is one process.
     const bool launches = base::contains(text("entrypoint"), kLauncher);
+    if (is_placeholder(text(kSlots))) {
+      program.unknown.insert(kSlotsVariable);
+      return launches ? asked_in_vain({kSlots}) : AskedGpus{};
+    }
+    program.environment[kSlotsVariable] = text(kSlots);
     return {std::min(launcher_number(text(kSlots)), spec::kMostRanks), where(kSlots), kSlots,
             launches};
   }
   /// A list is started as it stands, without a shell.
-  std::vector<std::string> words_of_determined(std::vector<std::string> list) const {
+  std::vector<std::string> words_of_determined(std::vector<std::string> list,
+                                               StartedProgram& program) const {
     if (list.empty()) return {"bash", "-c", command_of_determined(text("entrypoint"))};
     for (std::string& word : list)
       if (!word.starts_with(kLauncher)) word = command_of_determined(word);
@@ -141,9 +163,10 @@ class RunFile {
         list, [](const std::string& word) { return word.starts_with(kLauncher); });
     if (launcher == list.end()) return list;
     std::vector<std::string> words = {"torchrun", "--nproc_per_node", text(kSlots)};
-    auto program = launcher + 1;
-    if (program != list.end() && *program == "--") ++program;
-    words.insert(words.end(), program, list.end());
+    if (is_placeholder(text(kSlots))) program.unknown_words[words.size() - 1] = kSlots;
+    auto rest = launcher + 1;
+    if (rest != list.end() && *rest == "--") ++rest;
+    words.insert(words.end(), rest, list.end());
     return words;
   }
   /// `python3 -m determined.launch.torch_distributed -- python3 train.py` as torchrun's words.
@@ -153,7 +176,7 @@ class RunFile {
     size_t end = std::min(command.find(' ', at), command.size());
     if (command.compare(end, 3, " --") == 0 && command.compare(end + 3, 1, " ") == 0) end += 3;
     command.replace(python, end - python,
-                    fmt::format("torchrun --nproc_per_node {}", text(kSlots)));
+                    fmt::format("torchrun --nproc_per_node ${}", kSlotsVariable));
     return command;
   }
 
@@ -195,6 +218,7 @@ class RunFile {
  private:
   static constexpr std::string_view kLauncher = "determined.launch.";
   static constexpr const char* kSlots = "resources.slots_per_trial";
+  static constexpr const char* kSlotsVariable = "DET_SLOTS_PER_TRIAL";
   static constexpr const char* kOfInstance = "distribution.process_count_per_instance";
   static constexpr const char *kOfDstack = "resources.gpu", *kCountOfDstack = "resources.gpu.count";
 
@@ -210,6 +234,22 @@ class RunFile {
   std::string where(std::string_view key) const {
     const auto it = values_.find(key);
     return fmt::format("{}:{}", file_, it == values_.end() ? 1 : it->second.line);
+  }
+  /// A variable that the program finds, unknown where the count is that it holds.
+  void give(std::string_view key, const char* variable, std::string value,
+            StartedProgram& program) const {
+    if (is_placeholder(text(key)))
+      program.unknown.insert(variable);
+    else
+      program.environment[variable] = std::move(value);
+  }
+  /// Of keys that count GPUs together: that the first that holds a placeholder leaves them open.
+  AskedGpus asked_in_vain(std::initializer_list<std::string_view> keys) const {
+    for (const std::string_view key : keys)
+      if (is_placeholder(text(key)))
+        return {
+            .where = {}, .key = {}, .open = placeholder_says(where(key), key, text(key), "gpus")};
+    return {};
   }
   /// `accelerators: H100:8`, `accelerators: {H100: 8}`: the key that holds the number.
   std::string accelerators() const {
@@ -252,10 +292,18 @@ constexpr std::array kCountsOfDetermined =
     std::to_array<std::string_view>({"resources.slots_per_trial"});
 constexpr std::array kCountsOfMcli = std::to_array<std::string_view>({"compute.gpus", "gpu_num"});
 
+/// Keys of any of these files, but for accelerators by their names: `accelerators: {H100: 8}`.
+bool counts_gpus(std::string_view key) {
+  return base::contains(kCountsOfSky, key) || base::contains(kCountsOfDstack, key) ||
+         base::contains(kCountsOfAzure, key) || base::contains(kCountsOfDetermined, key) ||
+         base::contains(kCountsOfMcli, key) || key.starts_with("resources.gpu") ||
+         key.starts_with("resources.accelerators");
+}
+
 /// The section as a file of its own; empty where there is none.
 std::string section_text(const std::string& text, const char* section) {
   try {
-    const YAML::Node document = YAML::Load(text);
+    const YAML::Node document = spec::yaml_node(text);
     if (!document.IsMap() || !document[section]) return "";
     YAML::Emitter emitter;
     emitter << document[section];
@@ -269,7 +317,7 @@ std::string section_text(const std::string& text, const char* section) {
 /// mapping.
 void add_choices(const std::string& text, spec::FlatYaml& values) {
   try {
-    const YAML::Node set = YAML::Load(text)["resources"]["accelerators"];
+    const YAML::Node set = spec::yaml_node(text)["resources"]["accelerators"];
     if (!set.IsMap()) return;
     spec::FlatValue choices{"", set.Mark().line + 1};
     for (const auto& choice : set)
@@ -283,7 +331,7 @@ void add_choices(const std::string& text, spec::FlatYaml& values) {
 std::vector<std::string> items_of(const std::string& text, const char* list) {
   std::vector<std::string> items;
   try {
-    const YAML::Node all = YAML::Load(text)[list];
+    const YAML::Node all = spec::yaml_node(text)[list];
     if (all.IsSequence())
       for (const YAML::Node& item : all) items.push_back(item.as<std::string>());
   } catch (const YAML::Exception&) {
@@ -295,7 +343,7 @@ std::vector<std::string> items_of(const std::string& text, const char* list) {
 /// Where what stands at a key begins; 0: not known.
 int line_of_key(const std::string& text, const char* key) {
   try {
-    const YAML::Node value = YAML::Load(text)[key];
+    const YAML::Node value = spec::yaml_node(text)[key];
     return value ? value.Mark().line + 1 : 0;
   } catch (const YAML::Exception&) {
     return 0;
@@ -309,7 +357,7 @@ Result<void> add_determined_variables(const std::string& text, const std::string
   constexpr const char* kKey = "environment_variables";
   constexpr std::array kSlotKinds = std::to_array<std::string_view>({"cpu", "cuda", "gpu", "rocm"});
   try {
-    const YAML::Node document = YAML::Load(text);
+    const YAML::Node document = spec::yaml_node(text);
     const YAML::Node section = document["environment"];
     if (!section || !section.IsMap() || !section[kKey] || section[kKey].IsNull()) return {};
     const YAML::Node all = section[kKey];
@@ -345,6 +393,8 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
                                const ScriptContext& context) {
   ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
   if (values.contains("run")) add_choices(text, values);
+  for (auto& [key, value] : values)
+    if (counts_gpus(key)) value.text = with_values(value.text, context.environment);
   const RunFile run(values, file, context);
   const bool of_compose = values.lower_bound("services.") != values.end() &&
                           values.lower_bound("services.")->first.starts_with("services.");
@@ -374,7 +424,7 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
                    : of_azure ? run.command_of_azure(program)
                               : run.text(key)};
   program.lines = {line_of_key(text, key)};
-  if (of_determined) program.words = run.words_of_determined(items_of(text, key));
+  if (of_determined) program.words = run.words_of_determined(items_of(text, key), program);
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;

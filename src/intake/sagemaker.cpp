@@ -9,10 +9,12 @@
 #include <optional>
 
 #include "base/text.h"
+#include "intake/asked_gpus.h"
 #include "intake/launch_script.h"
 #include "intake/megatron_names.h"
 #include "intake/program_reader.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_values.h"
 #include "spec/settings/settings.h"
@@ -22,6 +24,12 @@ namespace {
 
 constexpr std::array kEstimators = std::to_array<std::string_view>(
     {"PyTorch", "HuggingFace", "ModelTrainer", "Estimator", "TorchEstimator"});
+
+/// What of their arguments is read, with those that look alike.
+constexpr std::array kOfEstimators = std::to_array<std::string_view>(
+    {"entry_point", "source_dir", "instance_type", "instance_count", "instance_groups",
+     "distribution", "distributed", "hyperparameters", "environment", "source_code", "compute",
+     "container_entry_point", "dependencies", "image_uri", "image_uri_region"});
 
 /// GPUs of an instance by its type.
 struct Instance {
@@ -59,15 +67,19 @@ class SageMakerProgram : PythonReader {
     ERGOMETER_ASSIGN(const std::string entry,
                      needed({"entry_point", "source_code.entry_script", "source_code.command"},
                             "the script that it starts"));
-    ERGOMETER_ASSIGN(const int64_t all, gpus_of_instance());
-    ERGOMETER_ASSIGN(const int64_t nodes, count_of({"instance_count", "compute.instance_count"}));
+    const std::string key = key_of({"instance_type", "compute.instance_type"});
+    const std::string nodes_key = key_of({"instance_count", "compute.instance_count"});
+    if (first({key}).empty()) ERGOMETER_TRY(needed({key}, "a type of instance"));
+    const int64_t all = gpus_of_instance(key);
+    const bool open_type = all == 0, open_nodes = is_worked_out(nodes_key);
+    ERGOMETER_ASSIGN(const int64_t nodes, open_nodes ? Result<int64_t>(1) : count_of({nodes_key}));
     ERGOMETER_ASSIGN(const bool launched, is_launched());
-    ERGOMETER_ASSIGN(const int64_t each, processes(all));
+    ERGOMETER_ASSIGN(const int64_t each, open_type ? Result<int64_t>(1) : processes(all));
     StartedProgram program;
     // What the instance has, all GPUs are seen.
     std::string seen = "0";
     for (int64_t gpu = 1; gpu < all; ++gpu) seen += fmt::format(",{}", gpu);
-    if (!launched) program.environment["CUDA_VISIBLE_DEVICES"] = seen;
+    if (!launched && !open_type) program.environment["CUDA_VISIBLE_DEVICES"] = seen;
     add_environment(program);
     for (const auto& [name, value] : context_.environment) program.environment[name] = value;
     if (launched)
@@ -75,6 +87,8 @@ class SageMakerProgram : PythonReader {
                        std::to_string(each)};
     else
       program.words = {"python"};
+    if (launched && open_nodes) program.unknown_words[2] = nodes_key;
+    if (launched && open_type) program.unknown_words[4] = key;
     if (!launched && nodes > 1)
       return input_error(
           "{}: instance_count: found {} without a distribution: every instance trains by itself; "
@@ -86,11 +100,12 @@ class SageMakerProgram : PythonReader {
     ERGOMETER_TRY(add_words(program));
     program.lines = {words_line_};
     ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file_, context_));
-    const std::string key = key_of({"instance_type", "compute.instance_type"});
-    if (launched)
-      reading.settings.set("gpus", std::to_string(nodes * each),
-                           {where(key), "instance_count x GPUs of instance_type"});
-    if (launched) reading.open.erase("gpus");
+    AskedGpus asked{nodes * each, where(key), "instance_count x GPUs of instance_type"};
+    asked.starts_all = launched || open_type;
+    if (open_type) asked.open = open_instance(key);
+    if (open_nodes) asked.open = open_count(nodes_key);
+    if (!launched || !asked.open.empty()) asked.gpus = 0;
+    ERGOMETER_TRY(take_gpus(asked, reading));
     ERGOMETER_TRY(add_model_parallelism(reading));
     reading.form = "a training job of SageMaker";
     name_places(key, reading);
@@ -114,7 +129,7 @@ class SageMakerProgram : PythonReader {
           if (it.value.starts_with("**")) {
             ERGOMETER_TRY(take_all(it));
           } else {
-            take(it);
+            ERGOMETER_TRY(take(it));
           }
         }
       }
@@ -123,12 +138,17 @@ class SageMakerProgram : PythonReader {
         "{}: starts {} training jobs of SageMaker with an entry_point, of which one can be read",
         file_, found);
   }
-  void take(const PythonArgument& it) {
+  /// Estimators take any name and leave out those that they do not know.
+  Result<void> take(const PythonArgument& it) {
+    if (const auto meant = misspelt_argument(it.name, "", kOfEstimators))
+      return input_error("{}:{}: {} is not known here; did you mean {}?", file_, it.line, it.name,
+                         meant->says);
     expressions_[it.name] = it.value;
     if (it.name == "hyperparameters")
       words_line_ = it.line;
     else
       add(it);
+    return {};
   }
   /// `**arguments` of a dictionary that is known.
   Result<void> take_all(const PythonArgument& it) {
@@ -138,7 +158,7 @@ class SageMakerProgram : PythonReader {
       return input_error("{}:{}: found {}, whose items are not read; write the arguments out",
                          file_, it.line, it.value);
     for (const auto& [key, value] : all->items())
-      take({key, fmt::format("{}[\"{}\"]", name, key), it.line});
+      ERGOMETER_TRY(take({key, fmt::format("{}[\"{}\"]", name, key), it.line}));
     return {};
   }
   /// Variables that only the run knows are not unset.
@@ -181,6 +201,23 @@ class SageMakerProgram : PythonReader {
     const auto it = found_.find(key);
     return it == found_.end() ? fmt::format("{}:{}", file_, line_at(text_, at_)) : it->second.from;
   }
+  /// A count that is an expression, which only the run of the program knows.
+  bool is_worked_out(const std::string& key) const {
+    const auto it = found_.find(key);
+    return it != found_.end() && !base::parse_number(it->second.text);
+  }
+  std::string open_count(const std::string& key) const {
+    const auto it = expressions_.find(key);
+    return fmt::format("{}: {}: {} is known only when the program runs; give --gpus", where(key),
+                       key,
+                       (it == expressions_.end() ? found_.at(key).text : it->second).substr(0, 60));
+  }
+  std::string open_instance(const std::string& key) const {
+    return fmt::format(
+        "{}: {}: found \"{}\", an instance whose GPUs are not known here; known: ml.p3, p4d, p4de, "
+        "p5, p5e, p5en, p6-b200, g4dn, g5, g6, g6e; give --gpus",
+        where(key), key, found_.at(key).text.substr(0, 60));
+  }
   std::string key_of(std::initializer_list<std::string_view> keys) const {
     for (const std::string_view key : keys)
       if (found_.contains(key)) return std::string(key);
@@ -207,18 +244,12 @@ class SageMakerProgram : PythonReader {
                          key_of(keys), value);
     return *number;
   }
-  Result<int64_t> gpus_of_instance() const {
-    const auto keys = {std::string_view("instance_type"),
-                       std::string_view("compute.instance_type")};
-    ERGOMETER_ASSIGN(std::string type, needed(keys, "a type of instance"));
+  /// 0 of a type that is not known, or is known only when the program runs.
+  int64_t gpus_of_instance(const std::string& key) const {
+    std::string type = first({key});
     if (type.starts_with("ml.")) type.erase(0, 3);
     const auto known = std::ranges::find(kInstances, type, &Instance::type);
-    if (known == kInstances.end())
-      return input_error(
-          "{}: {}: found \"{}\", an instance whose GPUs are not known here; allowed: "
-          "ml.p3, p4d, p4de, p5, p5e, p5en, p6-b200, g4dn, g5, g6, g6e",
-          where(key_of(keys)), key_of(keys), type);
-    return known->gpus;
+    return known == kInstances.end() ? 0 : known->gpus;
   }
   /// Whether a process is started for every GPU.
   Result<bool> is_launched() const {
@@ -230,6 +261,17 @@ class SageMakerProgram : PythonReader {
       if (switches && base::lower(value.text) == "true" && !base::contains(key, "parameter_server"))
         return true;
     }
+    constexpr std::string_view kSection = "distribution.";
+    const auto part = found_.lower_bound(kSection);
+    const bool has_parts = part != found_.end() && part->first.starts_with(kSection);
+    const bool is_switched = std::ranges::any_of(found_, [&](const auto& it) {
+      return it.first.starts_with(kSection) && it.first.ends_with(".enabled");
+    });
+    if (has_parts && !is_switched)
+      return input_error(
+          "{}: {}: found no \"enabled\"; allowed: {{\"torch_distributed\": {{\"enabled\": True}}}} "
+          "and the like",
+          part->second.from, part->first);
     const auto made = found_.find("distributed._target_");
     if (made != found_.end()) return true;
     const std::string said = first({"distribution", "distributed"});

@@ -17,8 +17,8 @@ class AccelerateReader {
 
   Result<Reading> read() {
     read_.copy_count("num_processes", "gpus");
-    const auto machines = read_.integer("num_machines", 1),
-               ranks = read_.integer("num_processes", 1);
+    const auto machines = read_.count_for("gpus", "num_machines", 1),
+               ranks = read_.count_for("gpus", "num_processes", 1);
     if (machines && ranks && *ranks % *machines == 0) {
       node_gpus_ = *ranks / *machines;
       read_.set_node_gpus(node_gpus_, *machines, "num_processes");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 
 #include "base/file.h"
@@ -20,6 +21,7 @@ class DeepSpeedReader {
       : values_(values), read_(values, file, "deepspeed") {}
 
   Result<Reading> read() {
+    check_sections();
     read_batches();
     read_zero();
     read_offloading();
@@ -34,13 +36,40 @@ class DeepSpeedReader {
  private:
   bool is_written(std::string_view key) const { return values_.find(key) != values_.end(); }
 
+  /// DeepSpeed stops at a word where it looks for an object, unless the word is that there is none.
+  void check_sections() {
+    struct Section {
+      std::string_view key, allowed;
+    };
+    constexpr std::string_view kSwitch = R"(an object: {"enabled": true})";
+    constexpr std::array kSections = std::to_array<Section>(
+        {{"bf16", kSwitch},
+         {"bfloat16", kSwitch},
+         {"fp16", kSwitch},
+         {"amp", kSwitch},
+         {"torch_autocast", R"(an object: {"enabled": true, "dtype": "bfloat16"})"},
+         {kZero, R"(an object: {"stage": 3})"},
+         {"zero_optimization.offload_optimizer", R"(an object: {"device": "cpu"})"},
+         {"zero_optimization.offload_param", R"(an object: {"device": "cpu"})"},
+         {"optimizer", R"(an object: {"type": "AdamW", "params": {"lr": 1e-5}})"},
+         {"tensor_parallel", R"(an object: {"autotp_size": 2})"},
+         {"pipeline", R"(an object: {"stages": 4})"}});
+    for (const auto& [key, allowed] : kSections) {
+      // "auto" is of single values.
+      const bool is_auto = is_written(key) && values_.find(key)->second.text == "auto";
+      const bool says = !is_off(read_.text(key)) || is_auto;
+      if (says && !(key == kZero && read_.says(kZero, "true"))) read_.refuse(key, allowed);
+    }
+  }
+
   /// Of three numbers DeepSpeed makes the missing ones; the data ranks are known later.
   void read_batches() {
     constexpr std::string_view kWhole = "train_batch_size",
                                kMicro = "train_micro_batch_size_per_gpu",
                                kSteps = "gradient_accumulation_steps";
-    const auto whole = read_.integer(kWhole, 1), micro = read_.integer(kMicro, 1),
-               steps = read_.integer(kSteps, 1);
+    const auto whole = read_.count_for("global_batch_size", kWhole, 1),
+               micro = read_.count_for("micro_batch_size", kMicro, 1),
+               steps = read_.count_for(kSteps, kSteps, 1);
     if (whole) read_.set_count("global_batch_size", *whole, kWhole);
     if (micro) read_.set_count("micro_batch_size", *micro, kMicro);
     if (steps) read_.set_count(kSteps, *steps, kSteps);
@@ -53,9 +82,12 @@ class DeepSpeedReader {
   }
 
   void read_zero() {
-    const auto stage = read_.integer("zero_optimization.stage", 0);
+    auto stage = read_.integer("zero_optimization.stage", 0);
+    // How it was written once.
+    if (read_.says(kZero, "true")) stage = 1;
     if (stage && *stage > 3) return read_.refuse("zero_optimization.stage", "0, 1, 2 or 3");
-    if (stage) read_.set_count("zero", *stage, "zero_optimization.stage");
+    if (stage)
+      read_.set_count("zero", *stage, is_written(kZero) ? kZero : "zero_optimization.stage");
     set_deepspeed_defaults(stage.value_or(0), read_.file(), read_.reading());
     if (stage.value_or(0) == 0) read_bf16_optimizer();
     constexpr std::string_view kOverlap = "zero_optimization.overlap_comm";
@@ -193,6 +225,7 @@ class DeepSpeedReader {
         kType, quiet ? "time: gradients are compressed; predicted as Adam's" : kOtherOptimizer);
   }
 
+  static constexpr std::string_view kZero = "zero_optimization";
   const spec::FlatYaml& values_;
   FlatReader read_;
 };

@@ -192,13 +192,13 @@ class FineTuningReader {
   /// Nodes hold a copy each while it trains from scratch.
   void read_litgpt_gpus(bool pretrains) {
     const std::string each = read_.text("devices", pretrains ? "auto" : "1");
-    const int64_t nodes = read_.integer("num_nodes", 1).value_or(1);
+    const int64_t nodes = read_.count_for("gpus", "num_nodes", 1).value_or(1);
     const auto devices = base::parse_integer(each);
-    if (!devices) {
+    if (!devices || read_.is_open("gpus")) {
       shard("devices", pretrains && nodes > 1 ? "hybrid_shard" : "full_shard");
-      read_.reading().open["gpus"] =
-          fmt::format("{}: devices: all GPUs of {}; give --gpus", read_.file(),
-                      nodes == 1 ? "its node" : fmt::format("{} nodes", nodes));
+      read_.reading().open.try_emplace(
+          "gpus", fmt::format("{}: devices: all GPUs of {}; give --gpus", read_.file(),
+                              nodes == 1 ? "its node" : fmt::format("{} nodes", nodes)));
       return;
     }
     if (*devices < 1 || *devices > spec::kMostRanks || nodes > spec::kMostRanks)
@@ -237,9 +237,10 @@ class FineTuningReader {
   void read_automodel() {
     read_automodel_manager();
     // Its own command starts the processes.
-    if (const auto each = read_.integer("nproc_per_node", 1)) {
-      const int64_t nodes = read_.integer("nnodes", 1).value_or(1);
-      set_ranks(read_, "gpus", *each, nodes, "nproc_per_node");
+    const auto each = read_.count_for("gpus", "nproc_per_node", 1);
+    if (each) {
+      const int64_t nodes = read_.count_for("gpus", "nnodes", 1).value_or(1);
+      if (!read_.is_open("gpus")) set_ranks(read_, "gpus", *each, nodes, "nproc_per_node");
     }
     constexpr const char* kPacked = "packed_sequence.packed_sequence_size";
     if (read_.integer(kPacked, -1).value_or(0) > 0) read_.not_modelled(kPacked, kPackedDocuments);

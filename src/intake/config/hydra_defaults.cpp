@@ -1,4 +1,5 @@
 #include "intake/config/hydra_defaults.h"
+#include "spec/yaml/yaml_node.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -78,7 +79,7 @@ class Composition {
                    int depth) {
     // What cannot be read is said by the reader that knows lines; behind it nothing throws.
     ERGOMETER_TRY(spec::flatten_yaml(text, path));
-    const YAML::Node node = YAML::Load(text);
+    const YAML::Node node = spec::yaml_node(text);
     const YAML::Node list = node.IsMap() ? node["defaults"] : YAML::Node();
     std::vector<Default> items;
     if (list.IsDefined() && list.IsSequence()) items = items_of(list);
@@ -158,7 +159,7 @@ class Composition {
 Result<spec::FlatYaml> hydra_defaults(const std::string& text, const std::string& path,
                                       const ReadText& read, HydraChoices& choices) {
   try {
-    const YAML::Node node = YAML::Load(text);
+    const YAML::Node node = spec::yaml_node(text);
     if (!node.IsMap() || !node["defaults"].IsDefined()) return spec::FlatYaml();
     Composition composition(read, choices);
     ERGOMETER_TRY(composition.add(text, path, "", 0));

@@ -22,6 +22,7 @@
 #include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 #include "spec/settings/settings.h"
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::intake {
 namespace {
@@ -450,7 +451,7 @@ class LightningProgram : PythonReader {
 /// `devices: [3]`, which is one GPU by its number, where `devices: 3` is three.
 bool lists_devices(const std::string& text) {
   try {
-    return YAML::Load(text)["trainer"]["devices"].IsSequence();
+    return spec::yaml_node(text)["trainer"]["devices"].IsSequence();
   } catch (const YAML::Exception&) {
     return false;
   }

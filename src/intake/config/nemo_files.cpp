@@ -12,6 +12,7 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
+#include "intake/reader/placeholder.h"
 #include "intake/reader/shared_words.h"
 #include "spec/files/nemo.h"
 #include "spec/recipe/recipe.h"
@@ -220,9 +221,9 @@ class RecipeFileReader {
   }
 
   void read_gpus() {
-    const auto devices = read_.integer("trainer.devices", 1);
-    const auto nodes = read_.integer("trainer.num_nodes", 1);
-    if (devices) {
+    const auto devices = read_.count_for("gpus", "trainer.devices", 1);
+    const auto nodes = read_.count_for("gpus", "trainer.num_nodes", 1);
+    if (devices && !read_.is_open("gpus")) {
       read_.set_count("gpus", *devices * std::min<int64_t>(nodes.value_or(1), 1 << 20),
                       "trainer.devices");
       read_.set_node_gpus(*devices, nodes.value_or(1), "trainer.devices");
@@ -325,8 +326,20 @@ void add_node_gpus(const spec::FlatYaml& values, const std::string& file, Readin
   reading.node_gpus_from = read.reading().node_gpus_from;
 }
 
-Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file) {
+/// Takes counts of GPUs that are not known from the values, and says so.
+void take_open_gpus(spec::FlatYaml& values, const std::string& file, Reading& reading) {
+  for (const char* key : {"trainer.devices", "trainer.num_nodes"}) {
+    const auto it = values.find(key);
+    if (it == values.end() || !is_placeholder(it->second.text)) continue;
+    leave_open(reading, "gpus", {fmt::format("{}:{}", file, it->second.line), key},
+               it->second.text);
+    values.erase(it);
+  }
+}
+
+Result<Reading> read_nemo_1(spec::FlatYaml values, const std::string& file) {
   Reading reading;
+  take_open_gpus(values, file, reading);
   std::vector<std::string> ignored;
   std::string model_open;
   ERGOMETER_ASSIGN(reading.settings,
@@ -337,16 +350,28 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
     if (const auto it = values.find(key); it != values.end()) rest.insert(*it);
   FlatReader read(rest, file, "nemo-1");
   // What may have been meant by a misspelt key.
+  const auto may_be_meant = [&](const std::string& key) {
+    if (!rest.contains(key)) read.find(key);
+  };
   for (const spec::SettingInfo& info : spec::setting_table()) {
-    const std::string key = fmt::format("model.{}", info.name);
-    if (rest.find(key) == rest.end()) read.find(key);
+    may_be_meant(fmt::format("model.{}", info.name));
+    for (const std::string& name : info.names(info.nemo))
+      may_be_meant(fmt::format("model.{}", name));
   }
+  for (const char* key :
+       {"trainer.devices", "trainer.num_nodes", "trainer.precision", "model.encoder_seq_length",
+        "model.optim.overlap_grad_sync", "model.optim.overlap_param_sync",
+        "model.optim.grad_sync_dtype", "model.optim.bucket_cap_mb", "model.use_flash_attention",
+        "model.ub_tp_comm_overlap", "model.overlap_p2p_comm", "model.fsdp",
+        "model.fsdp_sharding_strategy"})
+    may_be_meant(key);
   constexpr std::string_view kLongest = "model.data.train_ds.max_seq_length";
   const auto* length = reading.settings.find("seq_length");
   if (!tell_packing(read) && length != nullptr && length->origin.key == kLongest)
     read.note(unpacked_note(length->text));
   ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
   left.settings = std::move(reading.settings);
+  left.open.merge(reading.open);
   if (!model_open.empty()) left.open["model"] = model_open;
   add_node_gpus(values, file, left);
   left.notes.insert(left.notes.end(), reading.notes.begin(), reading.notes.end());

@@ -178,8 +178,9 @@ class NeoxReader {
     // Alone, the batch is one micro batch of every rank.
     if (!rounds && whole != micro)
       read_.set("gradient_accumulation_steps", "1", "gradient_accumulation_steps");
-    const auto nodes = read_.integer("num_nodes", -1), each = read_.integer("num_gpus", 1);
-    if (!each) return;
+    const auto nodes = read_.count_for("gpus", "num_nodes", -1),
+               each = read_.count_for("gpus", "num_gpus", 1);
+    if (!each || read_.is_open("gpus")) return;
     // On all hosts of a hostfile, which is not read, or on this one.
     const bool says = nodes && *nodes > 0;
     read_.set_count("gpus", *each * (says ? std::min(*nodes, spec::kMostRanks) : 1), "num_gpus");

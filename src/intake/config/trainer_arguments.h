@@ -43,6 +43,8 @@ inline constexpr std::string_view kIsReinforcement =
     "(`ergometer simulate --help`)";
 /// Of a program whose own loop leaves out no reduction of FSDP's: among its words for the reader.
 inline constexpr const char* kReducesEach = "program.reduces_every_micro_batch";
+/// In what it reduces gradients, where it says so: "float32", "bfloat16".
+inline constexpr const char* kReducesIn = "program.reduce_dtype";
 /// GradientAccumulationPlugin(sync_each_batch=True) of accelerate's.
 inline constexpr const char* kSyncsEach = "program.sync_each_batch";
 

@@ -191,6 +191,8 @@ class TrainerSharding {
     if (!known) read_sharding_strategy(read_, "full_shard", "fsdp");
     if (read_.flag(kReducesEach, false))
       read_.set_default("reduce_every_micro_batch", "true", "a loop of its own without no_sync");
+    if (const std::string type = read_.text(kReducesIn); !type.empty())
+      read_.set_flag("grad_reduce_in_bf16", type != "float32", kReducesIn);
     constexpr std::string_view kStrategy = "fsdp_config.fsdp_sharding_strategy";
     if (const std::string word = base::lower(read_.text(kStrategy));
         !word.empty() && !read_sharding_strategy(read_, word, kStrategy))

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "intake/reader/framework_options.h"
+#include "intake/reader/placeholder.h"
 #include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
@@ -126,6 +127,14 @@ std::optional<int64_t> FlatReader::integer(std::string_view key, int64_t least) 
   return std::nullopt;
 }
 
+std::optional<int64_t> FlatReader::count_for(std::string_view setting, std::string_view key,
+                                             int64_t least) {
+  const spec::FlatValue* value = find(key);
+  if (value == nullptr || !is_placeholder(value->text)) return integer(key, least);
+  leave_open(reading_, setting, origin(key), value->text, ByEnvironment::kNo);
+  return std::nullopt;
+}
+
 int64_t FlatReader::size(std::string_view key) {
   constexpr int64_t kMost = 100'000'000;
   const auto number = integer(key, 1);
@@ -141,7 +150,7 @@ bool FlatReader::copy(std::string_view key, std::string_view setting) {
 }
 
 bool FlatReader::copy_count(std::string_view key, std::string_view setting, int64_t least) {
-  const std::optional<int64_t> number = integer(key, -1);
+  const std::optional<int64_t> number = count_for(setting, key, -1);
   if (!number || *number < least) return false;
   set_count(setting, *number, key);
   return true;

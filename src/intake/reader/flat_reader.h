@@ -39,6 +39,9 @@ class FlatReader {
   bool says(std::string_view key, std::string_view word);
   /// A whole number from `least` on; anything else is refused.
   std::optional<int64_t> integer(std::string_view key, int64_t least);
+  /// The same of what a setting is worked out from, which a placeholder there leaves open.
+  std::optional<int64_t> count_for(std::string_view setting, std::string_view key, int64_t least);
+  bool is_open(std::string_view setting) const { return reading_.open.contains(setting); }
   /// What must be there, from 1 to 100 million, so that products of two stay whole; else refused.
   int64_t size(std::string_view key);
 

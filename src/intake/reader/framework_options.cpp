@@ -158,8 +158,13 @@ std::optional<Leftover> misspelt_argument(std::string_view name, std::string whe
   if (name.size() < kShortest || base::contains(read, name)) return std::nullopt;
   const auto near = base::nearest(name, read);
   if (!near || base::edit_distance(name, *near) > kMostEdits) return std::nullopt;
-  return Leftover{Leftover::Kind::kUnknown, std::string(name), std::move(where),
-                  std::string(*near)};
+  return unknown_argument(name, std::move(where), read);
+}
+
+Leftover unknown_argument(std::string_view name, std::string where,
+                          std::span<const std::string_view> own) {
+  return {Leftover::Kind::kUnknown, std::string(name), std::move(where),
+          std::string(base::nearest(name, own).value_or(""))};
 }
 
 }  // namespace ergometer::intake

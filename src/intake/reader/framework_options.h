@@ -43,5 +43,8 @@ Leftover classify(std::string_view framework, std::string_view name, std::string
 /// of those that it is `read` by. Nothing where the name is one of them, or like none.
 std::optional<Leftover> misspelt_argument(std::string_view name, std::string where,
                                           std::span<const std::string_view> read);
+/// Of a call whose arguments are all known, `own`: one that is none of them.
+Leftover unknown_argument(std::string_view name, std::string where,
+                          std::span<const std::string_view> own);
 
 }  // namespace ergometer::intake

@@ -161,8 +161,8 @@ class OlmoCoreReader {
   /// Whom its own launcher starts: BeakerLaunchConfig has nodes of 8 GPUs.
   void read_launch() {
     constexpr const char *kNodes = "launch.num_nodes", *kEach = "launch.num_gpus";
-    const auto nodes = read_.integer(kNodes, 1), each = read_.integer(kEach, 1);
-    if (!nodes && !each) return;
+    const auto nodes = read_.count_for("gpus", kNodes, 1), each = read_.count_for("gpus", kEach, 1);
+    if ((!nodes && !each) || read_.is_open("gpus")) return;
     const int64_t gpus = std::min(nodes.value_or(1), spec::kMostRanks + 1) *
                          std::min(each.value_or(8), spec::kMostRanks + 1);
     if (gpus > spec::kMostRanks)

@@ -30,7 +30,6 @@ class OwnLoopReader : ProgramPart {
     constexpr const char* kPasses = "gradient_accumulation_steps";
     ERGOMETER_TRY(add_own_wrapping(python_, program_.values));
     ERGOMETER_TRY(refuse_generation());
-    read_optimizer();
     const size_t at = std::min(text_.find("accum"), counted_step());
     if (calls_of(text_, "Accelerator").empty() && at != text_.npos) {
       program_.values.try_emplace(kPasses, spec::FlatValue{"auto", 0});
@@ -45,6 +44,7 @@ class OwnLoopReader : ProgramPart {
   /// Without the Trainer's arguments its defaults do not hold: the program's own loop, on
   /// accelerate or alone, says batches and number formats elsewhere.
   void read() {
+    read_optimizer();
     std::string precision = read_autocast();
     for (const auto& [at, open] : calls_of(text_, "Accelerator")) {
       if (is_definition(at) || values_.reached(at, true) == false) continue;
@@ -301,6 +301,17 @@ class OwnLoopReader : ProgramPart {
         if (!is_definition(at) && values_.reached(at, true) != false)
           program_.values.try_emplace("optim",
                                       spec::FlatValue{std::string(it.word), line_at(text_, at)});
+    read_optimizer_of_few_bits();
+  }
+  /// bitsandbytes' AdamW(..., optim_bits=8).
+  void read_optimizer_of_few_bits() {
+    for (const char* name : {"Adam", "AdamW"})
+      for (const auto& [at, open] : calls_of(text_, name)) {
+        if (is_definition(at) || values_.reached(at, true) == false) continue;
+        const auto bits = argument_of(arguments_of_call(text_, open), "optim_bits", text_.npos);
+        if (bits && values_.text(bits->value, at) == "8")
+          program_.values.try_emplace("optim", spec::FlatValue{"adamw_bnb_8bit", bits->line});
+      }
   }
 
   /// The first loader that runs is the training's.

@@ -41,8 +41,9 @@ class WrappingReader : PythonReader {
     ERGOMETER_TRY(refuse_several_wrappers());
     for (const Wrapper& it : kWrappers)
       for (const auto& [at, open] : calls_of(text_, it.name)) {
-        if (!it.shards || is_left_out(at)) continue;
-        ERGOMETER_TRY(read_sharded(it, at, open));
+        if (is_left_out(at)) continue;
+        if (!it.shards) read_copied(at, open);
+        if (it.shards) ERGOMETER_TRY(read_sharded(it, at, open));
         break;
       }
     for (const char* name : {"apply_activation_checkpointing", "checkpoint_wrapper"})
@@ -117,10 +118,28 @@ class WrappingReader : PythonReader {
     into_.try_emplace(key, spec::FlatValue{std::move(text), line_at(text_, at)});
   }
 
+  /// `**options` of a dictionary that is written once, and otherwise only handed on, as its items.
+  std::vector<PythonArgument> with_items(const std::vector<PythonArgument>& arguments,
+                                         size_t scope) const {
+    std::vector<PythonArgument> all;
+    for (const PythonArgument& it : arguments) {
+      const std::string name = it.value.starts_with("**") ? it.value.substr(2) : "";
+      const auto bindings = values_.names().bindings(name, scope);
+      const bool is_once = bindings.size() == 1 && !values_.names().is_mutated(name, scope);
+      const auto items = is_once ? dictionary_items(bindings.front().expression) : std::nullopt;
+      if (!items) {
+        all.push_back(it);
+        continue;
+      }
+      for (const PythonArgument& item : *items) all.push_back({item.name, item.value, it.line});
+    }
+    return all;
+  }
   /// What a call that shards a model says by name.
   Result<spec::FlatYaml> arguments_by_name(const Wrapper& wrapper, size_t at, size_t open) {
     spec::FlatYaml said;
-    const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
+    const std::vector<PythonArgument> arguments =
+        with_items(arguments_of_call(text_, open), values_.names().scope(at));
     for (size_t i = 0; i < arguments.size(); ++i) {
       const PythonArgument& it = arguments[i];
       const bool is_group =
@@ -133,12 +152,18 @@ class WrappingReader : PythonReader {
             file_, it.line, wrapper.name, (is_group ? it.name + "=" : "") + it.value.substr(0, 60));
       if (it.value.starts_with("**"))
         return input_error(
-            "{}:{}: {}: found {}, which is known only when the script runs; write its arguments "
-            "out",
+            "{}:{}: {}: found {}, which is known only when the script runs; a dictionary of "
+            "literals that is written once can be read",
             file_, it.line, wrapper.name, it.value.substr(0, 60));
       if (!it.name.empty()) add_python_value(python_, bound(it.value, at), at, it.name, said);
     }
     return said;
+  }
+
+  void read_copied(size_t at, size_t open) {
+    const auto pieces = argument_of(arguments_of_call(text_, open), "bucket_cap_mb", text_.npos);
+    const auto size = pieces ? values_.text(pieces->value, at) : std::nullopt;
+    if (size) put("ddp_bucket_cap_mb", *size, at);
   }
 
   Result<void> read_sharded(const Wrapper& wrapper, size_t at, size_t open) {
@@ -153,6 +178,12 @@ class WrappingReader : PythonReader {
     if (strategy.empty()) strategy = kStrategies[0];
     if (word("reshard_after_forward").empty() && said.contains("reshard_after_forward"))
       strategy = kStrategies[1];
+    // FSDP2's number of ranks that keep a layer's parameters is none of the two.
+    if (const std::string keeps = word("reshard_after_forward");
+        !keeps.empty() && keeps != "true" && keeps != "none")
+      return input_error(
+          "{}:{}: reshard_after_forward: found {}; allowed: True, False, as a literal", file_,
+          line_at(text_, at), keeps.substr(0, 60));
     if (!base::contains(kStrategies, strategy))
       return input_error("{}:{}: sharding_strategy: found {}; allowed: {}, as a literal", file_,
                          line_at(text_, at), strategy.substr(0, 60), kShardingStrategies);
@@ -177,9 +208,23 @@ class WrappingReader : PythonReader {
             file_, line_at(text_, at), policy, word(policy).substr(0, 60));
       if (type == "bfloat16" || type == "float16")
         put(type == "bfloat16" ? "bf16" : "fp16", "true", at);
+      ERGOMETER_TRY(read_reduction(policy, word(policy + ".reduce_dtype"), at));
     }
-    if (word("cpu_offload") == "true" || word("cpu_offload.offload_params") == "true")
+    // FSDP2 says it by a class.
+    const bool by_policy = word("offload_policy._target_") == "cpuoffloadpolicy";
+    if (by_policy || word("cpu_offload") == "true" || word("cpu_offload.offload_params") == "true")
       put("fsdp_config.offload_params", "true", at);
+    return {};
+  }
+  /// Where nothing is said, gradients are reduced in the type that is computed in.
+  Result<void> read_reduction(const std::string& policy, const std::string& type, size_t at) {
+    if (type.empty()) return {};
+    if (type != "bfloat16" && type != "float16" && type != "float32")
+      return input_error(
+          "{}:{}: {}: reduce_dtype: found {}, which is known only when the script runs; allowed: "
+          "torch.bfloat16, torch.float16, torch.float32",
+          file_, line_at(text_, at), policy, type.substr(0, 60));
+    put(kReducesIn, type, at);
     return {};
   }
   /// What a name is bound to where that is once.

@@ -22,6 +22,7 @@
 #include "intake/trainer/own_loop.h"
 #include "intake/trainer/own_wrapping.h"
 #include "intake/trainer/program_text.h"
+#include "intake/trainer/torch_calls.h"
 
 namespace ergometer::intake {
 namespace {
@@ -83,6 +84,38 @@ constexpr std::array kCallees = std::to_array<CalleeName>({
     {"SFTTrainer", Callee::kTrains},
     {"DPOTrainer", Callee::kTrains},
 });
+
+/// Arguments of from_pretrained(...), transformers' and Unsloth's, whose misspelling would be
+/// another job, and those that look like them; what is none of them may be the model's own.
+constexpr std::array kOfLoading = std::to_array<std::string_view>({"pretrained_model_name_or_path",
+                                                                   "model_name",
+                                                                   "load_in_4bit",
+                                                                   "load_in_8bit",
+                                                                   "load_in_16bit",
+                                                                   "load_in_fp8",
+                                                                   "attn_implementation",
+                                                                   "_attn_implementation",
+                                                                   "torch_dtype",
+                                                                   "max_seq_length",
+                                                                   "max_length",
+                                                                   "tp_plan",
+                                                                   "tp_size",
+                                                                   "tp_degree",
+                                                                   "device_map",
+                                                                   "device_mesh",
+                                                                   "quantization_config",
+                                                                   "distributed_config",
+                                                                   "full_finetuning",
+                                                                   "use_flash_attention_2"});
+/// The same of get_peft_model(...), PEFT's and Unsloth's.
+constexpr std::array kOfUnslothAdapters = std::to_array<std::string_view>(
+    {"model", "peft_config", "target_modules", "target_parameters", "modules_to_save",
+     "layers_to_transform", "layers_pattern", "use_dora", "use_rslora",
+     "use_gradient_checkpointing", "lora_alpha", "lora_dropout", "adapter_name"});
+/// The same of the Trainer and TRL's.
+constexpr std::array kOfTrainers = std::to_array<std::string_view>(
+    {"model", "args", "max_seq_length", "packing", "peft_config", "train_dataset", "eval_dataset",
+     "model_init", "model_init_kwargs"});
 
 /// What a class of arguments may say besides those that derive from the Trainer's own.
 constexpr std::array kOfAnyClass = std::to_array<std::string_view>(
@@ -288,12 +321,24 @@ class ArgumentsReader : ProgramPart {
   Result<void> read_call(Callee callee, const std::vector<PythonArgument>& arguments) {
     ++calls_;
     ERGOMETER_TRY(count(arguments));
+    if (callee == Callee::kLoads) ERGOMETER_TRY(read_full_finetuning(arguments));
     for (const PythonArgument& argument : arguments) {
       const bool spreads = argument.value.starts_with("**") && callee != Callee::kTrains;
       ERGOMETER_TRY(spreads ? read_spread(callee, argument)
                             : read_argument(callee, argument, argument.line));
     }
     return {};
+  }
+  /// Unsloth trains all weights in BF16 unless it is told of another type.
+  Result<void> read_full_finetuning(const std::vector<PythonArgument>& arguments) {
+    const auto says = [&](std::string_view name) {
+      const auto it = argument_of(arguments, name, text_.npos);
+      return it ? values_.text(it->value, place_).value_or("") : "None";
+    };
+    const bool is_full =
+        says("full_finetuning") == "true" && base::contains(statements_.statement(place_), "Fast");
+    if (!is_full || says("dtype") != "None" || says("float32_mixed_precision") == "true") return {};
+    return add("torch_dtype", "bfloat16", line_at(text_, place_));
   }
   /// TrainingArguments(**common): the items of a dictionary that is known.
   Result<void> read_spread(Callee callee, const PythonArgument& argument) {
@@ -336,6 +381,8 @@ class ArgumentsReader : ProgramPart {
     if (loads && is({"load_in_4bit"}) && base::contains(statements_.statement(place_), "Fast"))
       program_.values.try_emplace("bnb_4bit_use_double_quant", spec::FlatValue{"true", line});
     if (loads && is({"torch_dtype", "dtype"})) return add_type(argument);
+    if (loads) tell_misspelt(argument.name, line, kOfLoading);
+    if (trains) tell_misspelt(argument.name, line, kOfTrainers);
     if (loads && !is({"load_in_4bit", "load_in_8bit", "attn_implementation", "max_seq_length",
                       "tp_plan", "tp_size"}))
       return {};
@@ -347,6 +394,7 @@ class ArgumentsReader : ProgramPart {
                                    {"r", "target_modules", "layers_to_transform", "use_dora"});
       if (of_peft_ && leftover.kind == Leftover::Kind::kUnknown)
         program_.leftovers.push_back(std::move(leftover));
+      if (!of_peft_) tell_misspelt(argument.name, line, kOfUnslothAdapters);
       return {};
     }
     if (callee == Callee::kAdapters) argument.name = "lora_" + argument.name;
@@ -448,6 +496,7 @@ Result<TrainerProgram> trainer_program(const std::string& text, const std::strin
   TrainerProgram& program = read.program;
   ArgumentsReader arguments(read);
   ERGOMETER_TRY(arguments.read());
+  tell_unknown_arguments(read);
   ERGOMETER_TRY(read_model_changes(read));
   if (program.values.empty() && calls_of(read.text, "Accelerator").empty())
     return input_error(

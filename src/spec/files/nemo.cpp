@@ -1,6 +1,7 @@
 #include "spec/files/nemo.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 
 #include "base/collection.h"
 #include "base/json_writer.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
 #include "spec/model/layer_pattern.h"
@@ -53,6 +55,10 @@ constexpr std::array kTargets = std::to_array<Direct>({
     {"all", "fc2"},
 });
 
+/// Optimizers that shard their states over data-parallel ranks.
+constexpr std::array kShardingOptimizers =
+    std::to_array<std::string_view>({"distributed_fused_adam", "mcore_distributed_optim"});
+
 class NemoReader {
  public:
   NemoReader(const FlatYaml& values, const std::string& file, std::vector<std::string>& notes)
@@ -65,10 +71,12 @@ class NemoReader {
     ERGOMETER_TRY(read_precision());
     ERGOMETER_TRY(read_task());
     read_batches();
+    ERGOMETER_TRY(check_optimizer());
     read_sharding();
     read_overlap();
     read_kernels();
     ERGOMETER_TRY(read_model());
+    ERGOMETER_TRY(flags_);
     return std::move(settings_);
   }
 
@@ -93,9 +101,14 @@ class NemoReader {
     const FlatValue* value = find(key);
     return value == nullptr ? std::string(fallback) : value->text;
   }
+  /// The first that is neither is kept for the end.
   bool flag(std::string_view key, bool fallback) {
-    const std::string word = text(key);
-    return word.empty() ? fallback : word == "true" || word == "True" || word == "1";
+    constexpr std::array kNo = std::to_array<std::string_view>({"false", "no", "off", "0", "none"});
+    const std::string word = base::lower(text(key));
+    if (word.empty()) return fallback;
+    if (says_yes(word) || base::contains(kNo, word)) return says_yes(word);
+    if (flags_) flags_ = wrong(key, "true or false");
+    return fallback;
   }
   Origin origin(std::string_view key) {
     const FlatValue* value = find(key);
@@ -130,9 +143,11 @@ class NemoReader {
 
   Result<void> read_precision() {
     const std::string word = text("trainer.precision", "bf16");
-    const bool bf16 = word.starts_with("bf16"), fp16 = word.starts_with("16"),
-               fp32 = word.starts_with("32");
-    if (!bf16 && !fp16 && !fp32)
+    // A number format, or one that is mixed or all there is.
+    const std::string_view format = std::string_view(word).substr(0, word.find('-')),
+                           kind = std::string_view(word).substr(format.size());
+    const bool bf16 = format == "bf16", fp16 = format == "16", fp32 = format == "32";
+    if ((!bf16 && !fp16 && !fp32) || (!kind.empty() && kind != "-mixed" && kind != "-true"))
       return wrong("trainer.precision", "bf16, bf16-mixed, 16, 16-mixed, 32");
     if (!flag("model.fp8", false)) {
       settings_.set("precision",
@@ -210,10 +225,21 @@ class NemoReader {
     settings_.set("overlap_grad_reduce", "true", origin(kStrategy));
   }
 
+  /// One that is nearly an optimizer that shards its states; there are others, of one's own too.
+  Result<void> check_optimizer() {
+    constexpr const char* kName = "model.optim.name";
+    constexpr size_t kMostEdits = 2;
+    for (const std::string_view name : kShardingOptimizers)
+      if (const size_t edits = base::edit_distance(text(kName), name);
+          edits > 0 && edits <= kMostEdits)
+        return wrong(kName, fmt::format("{} among others; did you mean {}?",
+                                        fmt::join(kShardingOptimizers, ", "), name));
+    return {};
+  }
+
   void read_sharding() {
     const std::string optimizer = text("model.optim.name", "fused_adam");
-    const bool distributed =
-        optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim";
+    const bool distributed = base::contains(kShardingOptimizers, optimizer);
     const bool fsdp = flag("model.fsdp", false);
     settings_.set("fsdp", fsdp ? "true" : "false", origin("model.fsdp"));
     settings_.set("zero",
@@ -372,6 +398,7 @@ class NemoReader {
   Settings settings_;
   std::string model_open_;
   bool inference_ = false;
+  Result<void> flags_;
 };
 
 }  // namespace

@@ -93,9 +93,10 @@ Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text
   auto document = std::make_shared<YamlDocument>();
   try {
     std::istringstream stream{std::string(text)};
-    Builder builder(*document);
     YAML::Parser parser(stream);
-    parser.HandleNextDocument(builder);
+    // A document that says nothing, a comment above `---`, is none.
+    for (Builder builder(*document); document->root().is_null();)
+      if (!parser.HandleNextDocument(builder)) return document;
     YamlDocument other;
     for (Builder behind(other); parser.HandleNextDocument(behind);)
       if (!other.root().is_null()) return second_document(file, other.root().line);

@@ -49,8 +49,8 @@ class YamlDocument {
   const YamlValue* root_ = add(YamlValue::Kind::kNull, 1);
 };
 
-/// The file's only document. Syntax errors read `file:line:column: not valid YAML: ...`; a document
-/// behind the first that says something is an error as well.
+/// The file's only document that says something. Syntax errors read `file:line:column: not valid
+/// YAML: ...`; a second document that says something is an error as well.
 Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
                                                        const std::string& file);
 

@@ -133,11 +133,20 @@ TEST(YamlDocument, AliasIsTheSameValue) {
 }
 
 TEST(YamlDocument, HoldsOneDocument) {
-  for (const char* one : {"---\na: 1\n", "a: 1\n---\n", "a: 1\n---\n# nothing\n...\n"})
-    EXPECT_TRUE(parse_yaml(one, "f.yaml")) << one;
+  for (const char* one :
+       {"---\na: 1\n", "a: 1\n---\n", "a: 1\n---\n# nothing\n...\n", "---\n---\na: 1\n",
+        "# a license\n---\n# more\n---\na: 1\n---\n", "null\n---\na: 1\n"}) {
+    const auto document = parse_yaml(one, "f.yaml");
+    ASSERT_TRUE(document) << one;
+    ASSERT_TRUE((*document)->root().is_map()) << one;
+    EXPECT_EQ((*document)->root().pairs[0].second->scalar, "1") << one;
+    const auto values = flatten_yaml(one, "f.yaml");
+    ASSERT_TRUE(values) << one;
+    EXPECT_EQ(values->at("a").text, "1") << one;
+  }
   const std::string said =
       "f.yaml:3: a second YAML document begins here, which would not be read; allowed: one";
-  for (const char* two : {"a: 1\n---\nb: 2\n", "---\n---\na: 1\n"}) {
+  for (const char* two : {"a: 1\n---\nb: 2\n", "a: 1\n---\n- 1\n"}) {
     EXPECT_EQ(parse_yaml(two, "f.yaml").error().message, said) << two;
     EXPECT_EQ(flatten_yaml(two, "f.yaml").error().message, said) << two;
   }

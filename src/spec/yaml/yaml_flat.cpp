@@ -8,6 +8,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "spec/yaml/yaml_document.h"
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::spec {
 namespace {
@@ -209,9 +210,8 @@ void override_value(FlatYaml& values, const std::string& path, const FlatValue& 
 Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
                               const YamlContext& context) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    for (size_t i = 1; i < documents.size(); ++i)
-      if (!documents[i].IsNull()) return second_document(file, line_of(documents[i]));
+    const std::vector<YAML::Node> documents = yaml_nodes(std::string(text));
+    if (documents.size() > 1) return second_document(file, line_of(documents[1]));
     const YAML::Node node = documents.empty() ? YAML::Node() : documents.front();
     if (!node.IsMap()) return input_error("{}:1: expected a YAML mapping (key: value)", file);
     Flattener flattener(file, context.nulls);
