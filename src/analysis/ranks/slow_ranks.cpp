@@ -60,8 +60,8 @@ void add_slow(const std::vector<run::RankTrace>& ranks, const Calls& calls,
   const Halves usual = {lower_median(of_half[0]), lower_median(of_half[1])};
   for (size_t i = 0; i < alike.size(); ++i) {
     const Halves& own = times[i];
-    const bool first = usual[0] == 0 || takes_longer(own[0], usual[0]);
-    if (!first || !takes_longer(own[1], usual[1]) || usual[1] <= 0) continue;
+    const bool known = usual[0] > 0 && usual[1] > 0;
+    if (!known || !takes_longer(own[0], usual[0]) || !takes_longer(own[1], usual[1])) continue;
     const double ratio = (static_cast<double>(own[0]) + static_cast<double>(own[1])) /
                          (static_cast<double>(usual[0]) + static_cast<double>(usual[1]));
     slow.push_back({alike[i], ranks[alike[i]].rank, ratio});

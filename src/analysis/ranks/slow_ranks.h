@@ -15,8 +15,9 @@ namespace ergometer::analysis {
 // Ranks have the same work when they run the same compute kernels, by name and number. Of those,
 // the sum of their durations is held against the lower median: of two ranks the faster, of four the
 // second. A rank is slow that takes 1.05 times as long (assumed: kernels alike vary by less), in
-// the first and in the second half of the calls of every name. When most ranks are slow, that is
-// the norm. Names do not say shapes: a rank with more tokens for its experts is slow here too.
+// the first and in the second half of the calls of every name; kernels that ran once tell nothing
+// of that. When most ranks are slow, that is the norm. Names do not say shapes: a rank with more
+// tokens for its experts is slow here too.
 
 struct SlowRank {
   size_t trace = 0;  ///< among the traces
