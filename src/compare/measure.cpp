@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/ranks/arrivals.h"
 #include "analysis/ranks/collectives.h"
 #include "analysis/simulated_traces.h"
 #include "analysis/telemetry/time_gaps.h"
@@ -95,6 +96,32 @@ void add_rank(const run::RankTrace& trace, double share, bool marked, Measured& 
   }
   add_kernels(trace, share, result);
   add_idle(trace, share, result);
+}
+
+/// The kernels of marked steps alone, of every rank.
+std::vector<run::RankTrace> within_steps(const std::vector<run::RankTrace>& ranks) {
+  std::vector<run::RankTrace> chosen;
+  for (const run::RankTrace& trace : ranks) {
+    const analysis::StepTimes steps = analysis::step_times(trace);
+    auto some = analysis::select_steps(trace, {steps.first, steps.last});
+    chosen.push_back(some ? std::move(*some) : trace);
+  }
+  return chosen;
+}
+
+void add_waiting(const std::vector<run::RankTrace>& ranks, Measured& result) {
+  if (ranks.size() < 2) return;
+  const analysis::ArrivalTable table =
+      analysis::arrival_table(result.steps_marked ? within_steps(ranks) : ranks);
+  if (table.matched == 0) return;
+  result.waiting_s.emplace();
+  const double share = kSecond / static_cast<double>(ranks.size());
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto steps = static_cast<double>(
+        result.steps_marked ? std::max<int64_t>(analysis::step_times(ranks[i]).count, 1) : 1);
+    for (const auto& [kind, waiting_ns] : table.ranks[i].exposed_waiting_by_kind)
+      (*result.waiting_s)[part_of(kind)] += static_cast<double>(waiting_ns) * share / steps;
+  }
 }
 
 void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
@@ -191,6 +218,7 @@ Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::De
     if (!performance) add_whole_trace(trace, share, result.performance);
     add_rank(trace, share, result.steps_marked, result);
   }
+  add_waiting(ranks, result);
   add_telemetry(beside_traces(ranks, log), result.ranks, result);
   return result;
 }
@@ -258,6 +286,7 @@ Result<Measured> measure_as_recorded(const spec::Job& job) {
   Measured result = measure(told.run, told.traces, job.gpus);
   if (const auto seen = analysis::step_breakdown(told.traces))
     result.performance.breakdown_s = seen->breakdown_s;
+  add_waiting(told.traces, result);
   return result;
 }
 

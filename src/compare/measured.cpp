@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "compare/verdict.h"
 
@@ -105,17 +106,34 @@ void add_idle(const Measured& a, const Measured& b, const Quantity& part, Parts&
             {});
 }
 
+/// Of a part of exposed communication, what is waiting for the last rank.
+double waiting_in(const Measured& side, const std::string& part, double exposed_s) {
+  return std::min(base::value_or(*side.waiting_s, part, 0.0), exposed_s);
+}
+
 void add_exposed(const Measured& a, const Measured& b, const Quantity& part, Parts& parts) {
   std::string title = part.name;
   std::ranges::replace(title, '_', ' ');
+  double wait_a = 0, wait_b = 0;
+  if (a.waiting_s && b.waiting_s) {
+    wait_a = waiting_in(a, part.name, part.a);
+    wait_b = waiting_in(b, part.name, part.b);
+  }
+  if (wait_a > 0 || wait_b > 0) {
+    parts.add(part.name + ".waiting", title + ": waiting for the last rank", part.name,
+              wait_b - wait_a,
+              {{"a step", base::format_seconds(wait_a), base::format_seconds(wait_b)}});
+    title += ": without waiting";
+  }
+  const double rest_a = part.a - wait_a, rest_b = part.b - wait_b;
   std::vector<Difference> differences = {
-      {"a step", base::format_seconds(part.a), base::format_seconds(part.b)}};
+      {"a step", base::format_seconds(rest_a), base::format_seconds(rest_b)}};
   const KernelClass &x = of(a.collectives, part.name), &y = of(b.collectives, part.name);
   if (x.count > 0 || y.count > 0) {
     differences.push_back(count_difference(x, y));
     differences.push_back(duration_difference(x, y));
   }
-  parts.add(part.name, title, part.name, part.difference(), std::move(differences));
+  parts.add(part.name, title, part.name, rest_b - rest_a, std::move(differences));
 }
 
 /// Energy is power times time: every second more costs the mean of both powers, and the change of
@@ -202,6 +220,12 @@ void note_form(const Measured& a, const Measured& b, Comparison& result) {
     if (!it->steps_marked)
       result.notes.push_back(
           fmt::format("{} marks no steps: its whole trace stands for one step", side));
+  for (const auto& [side, it, other] : {std::tuple("A", &a, &b), std::tuple("B", &b, &a)})
+    if (!it->waiting_s && other->waiting_s && !other->waiting_s->empty())
+      result.notes.push_back(fmt::format(
+          "no collective of {} was found on several ranks: what ranks wait in collectives for the "
+          "last one is not told apart",
+          side));
   if (a.ranks != b.ranks)
     result.notes.push_back(fmt::format("A has traces of {} ranks, B of {}: times are means of them",
                                        a.ranks, b.ranks));

@@ -30,8 +30,12 @@ struct Measured {
   std::map<std::string, KernelClass> collectives;  ///< by the breakdown's part
   /// Idle time of a step by cause; absent where launches are not recorded.
   std::optional<std::array<double, 3>> idle_s;  ///< launched late, launched in time, not known
-  std::optional<double> gpus_w;                 ///< of `gpus` together, mean over the steps
-  Range gpu_energy_j;                           ///< 90 % interval of a predicted side's step
+  /// What ranks wait in collectives for the last of them with no compute beside it, of a step, by
+  /// the breakdown's part (analysis/ranks/arrivals.h); it is in that part. Absent: no collective
+  /// was found on several ranks.
+  std::optional<std::map<std::string, double>> waiting_s;
+  std::optional<double> gpus_w;  ///< of `gpus` together, mean over the steps
+  Range gpu_energy_j;            ///< 90 % interval of a predicted side's step
   /// What the sensors' error leaves open of `gpus_w` and of means: half a 90 % interval, relative.
   double power_error = 0;
   int64_t gpus = 0;  ///< whose power that is
@@ -58,6 +62,8 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
 ///   n_b d_b - n_a d_a = (n_b - n_a) (d_a + d_b) / 2 + (d_b - d_a) (n_a + n_b) / 2,
 /// which is the Shapley value of the two; kernels of a class side by side on several streams, and
 /// events outside steps, are what is left of compute ("kernels side by side"). Idle time by cause.
+/// Exposed communication in what ranks wait in it for the last one and the rest, where both sides
+/// have collectives of several ranks.
 /// Energy is power times time, taken apart in the same way.
 ///
 /// Worked: 10 GEMMs of 2 ms become 12 of 3 ms: 36 - 20 = 16 ms, of it (12 - 10) x 2.5 = 5 ms

@@ -53,6 +53,23 @@ TEST(CompareMeasured, NumberAndDurationByHand) {
   EXPECT_EQ(amount(result, "exposed_all_reduce"), 0) << "parts that do not differ are no cause";
 }
 
+/// Of 20 ms of exposed all-reduce A waits 2 ms and B 15 of 30 ms: 13 ms more waiting, 3 ms less of
+/// the rest.
+TEST(CompareMeasured, WaitingForTheLastRankIsNoTransfer) {
+  Measured a = first(), b = first();
+  b.performance.breakdown_s.exposed_all_reduce = 0.030;
+  a.waiting_s = {{"exposed_all_reduce", 0.002}};
+  b.waiting_s = {{"exposed_all_reduce", 0.015}};
+  const Comparison result = *compare_measured(a, b);
+  EXPECT_NEAR(amount(result, "exposed_all_reduce.waiting"), 0.013, 1e-15);
+  EXPECT_NEAR(amount(result, "exposed_all_reduce"), -0.003, 1e-15);
+  b.waiting_s.reset();
+  const Comparison unknown = *compare_measured(a, b);
+  EXPECT_NEAR(amount(unknown, "exposed_all_reduce"), 0.010, 1e-15);
+  ASSERT_FALSE(unknown.notes.empty());
+  EXPECT_TRUE(unknown.notes.front().starts_with("no collective of B")) << unknown.notes.front();
+}
+
 /// 10 s at 700 W, an hour without readings, 10 s at 300 W: 20 s at 500 W.
 TEST(CompareMeasured, AGapIsInNoLengthOfARecording) {
   run::DeviceLog log;

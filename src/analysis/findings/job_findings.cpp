@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 
 #include "analysis/findings/gpu_findings.h"
 #include "analysis/math/sum.h"
@@ -127,6 +128,46 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
   return f;
 }
 
+/// A group's straggler that is alone says more: when the others wait, and for what.
+bool told_as_straggler(const JobReport& report) {
+  return report.slow.ranks.size() == 1 &&
+         std::ranges::any_of(report.skews, [&](const GroupSkew& skew) {
+           return skew.verdict == GroupVerdict::kStraggler && skew.cause == LateCause::kCompute &&
+                  skew.rank == report.slow.ranks.front().rank;
+         });
+}
+
+/// "1 (1.30 times), 3 (1.31 times) and 4 more".
+std::string listed(const std::vector<SlowRank>& slow) {
+  constexpr size_t kMost = 4;
+  std::vector<std::string> some;
+  for (const SlowRank& one : slow | std::views::take(kMost))
+    some.push_back(fmt::format("{} ({:.2f} times)", one.rank, one.times));
+  std::string text = fmt::format("{}", fmt::join(some, ", "));
+  if (slow.size() > kMost) text += fmt::format(" and {} more", slow.size() - kMost);
+  return text;
+}
+
+Finding slow_ranks(const JobReport& report) {
+  const SlowRanks& slow = report.slow;
+  if (slow.ranks.empty() || told_as_straggler(report)) return {};
+  const bool one = slow.ranks.size() == 1;
+  const double span_s = seconds(report.path.span_ns);
+  Finding f = priced("straggler", seconds(slow.saved_if_equal_ns), span_s);
+  f.what = fmt::format(
+      "{} longer for the same kernels than the ranks that run the same ones: {} {}. If {} as fast, "
+      "the span of {} would shrink by {}.",
+      one ? "One rank takes" : fmt::format("{} ranks take", slow.ranks.size()),
+      one ? "rank" : "ranks", listed(slow.ranks), one ? "it were" : "they all were", time(span_s),
+      time(f.cost_s));
+  f.try_next =
+      "clocks and temperatures of these GPUs; with equal clocks, their work: sequence lengths and "
+      "experts change a kernel's time and not its name.";
+  f.check = "ergometer analyze TRACES TELEMETRY: clocks and temperatures beside the traces";
+  f.confidence = "measured, with shapes taken to be those of the ranks with the same kernels";
+  return f;
+}
+
 Finding moving(const JobReport& report, const GroupSkew& skew, double span_s, size_t ranks) {
   Finding f =
       priced("moving_straggler", seconds(skew.waiting_ns) / static_cast<double>(ranks), span_s);
@@ -166,14 +207,24 @@ Finding congestion(const GroupSkew& skew, double span_s) {
   return f;
 }
 
+/// Whether slow members of a group are what its ranks wait for, mostly.
+bool explained(const JobReport& report, const GroupSkew& skew, size_t ranks) {
+  const bool member = std::ranges::any_of(report.slow.ranks, [&](const SlowRank& slow) {
+    return std::ranges::binary_search(skew.members, slow.rank);
+  });
+  const double mean_ns = static_cast<double>(skew.waiting_ns) / static_cast<double>(ranks);
+  return member && 2 * static_cast<double>(report.slow.saved_if_equal_ns) > mean_ns;
+}
+
 /// Whether one is told, so that late ranks need not be told once more.
 bool add_waiting(const JobReport& report, double span_s, size_t ranks,
                  std::vector<Finding>& findings) {
   const size_t before = findings.size();
+  findings.push_back(slow_ranks(report));
   for (const GroupSkew& skew : report.skews) {
     if (skew.verdict == GroupVerdict::kStraggler && skew.cause != LateCause::kInherited)
       findings.push_back(straggler(report, skew, span_s, ranks));
-    if (skew.verdict == GroupVerdict::kMovingStraggler)
+    if (skew.verdict == GroupVerdict::kMovingStraggler && !explained(report, skew, ranks))
       findings.push_back(moving(report, skew, span_s, ranks));
     if (skew.verdict == GroupVerdict::kCongested) findings.push_back(congestion(skew, span_s));
   }

@@ -9,6 +9,7 @@
 #include "analysis/ranks/group_table.h"
 #include "analysis/ranks/pipeline.h"
 #include "analysis/ranks/replayed_taxes.h"
+#include "analysis/ranks/slow_ranks.h"
 #include "analysis/ranks/stragglers.h"
 #include "analysis/telemetry/anomalies.h"
 #include "analysis/telemetry/heat_cost.h"
@@ -28,6 +29,7 @@ struct JobReport {
   GroupTables groups;
   ExchangeLoads exchanges;
   std::vector<GroupSkew> skews;
+  SlowRanks slow;
   std::optional<PipelineReport> pipeline;
   std::vector<LinkUse> links;
   Anomalies anomalies;

@@ -90,6 +90,7 @@ TEST(Summary, ExposedCommunicationIsWithoutWaiting) {
   ASSERT_EQ(summary.arrivals.ranks.size(), 2u);
   EXPECT_EQ(summary.arrivals.ranks[0].waiting_ns, 30);
   EXPECT_EQ(summary.arrivals.ranks[0].exposed_waiting_ns, 20);
+  EXPECT_EQ(summary.arrivals.ranks[0].exposed_waiting_by_kind.at(CollectiveKind::kAllReduce), 20);
   EXPECT_EQ(summary.arrivals.ranks[1].exposed_waiting_ns, 0);
   const auto exposed = std::ranges::find(summary.findings, "exposed_communication", &Finding::name);
   ASSERT_NE(exposed, summary.findings.end());

@@ -1,11 +1,28 @@
 #include "analysis/ranks/arrivals.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/math/sum.h"
 #include "analysis/trace/breakdown.h"
 
 namespace ergometer::analysis {
+namespace {
+
+/// When a rank waits in collectives of each kind, on its own clock.
+using Waits = std::map<CollectiveKind, std::vector<Interval>>;
+
+void add_exposed(Waits waits, Intervals beside, Arrival& rank) {
+  for (auto& [kind, pieces] : waits) {
+    Intervals with = unite(beside, unite(std::move(pieces)));
+    const int64_t exposed = length(with) - length(beside);
+    if (exposed > 0) rank.exposed_waiting_by_kind[kind] = exposed;
+    rank.exposed_waiting_ns += exposed;
+    beside = std::move(with);
+  }
+}
+
+}  // namespace
 
 Meeting meeting_of(const std::vector<run::RankTrace>& ranks, const CollectiveInstance& one,
                    const ClockTable& clocks) {
@@ -28,7 +45,7 @@ ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
   table.unmatched = collectives.unmatched;
   if (collectives.instances.empty() && collectives.unmatched == 0) return table;
   for (const run::RankTrace& trace : ranks) table.ranks.push_back({.rank = trace.rank});
-  std::vector<std::vector<Interval>> waits(ranks.size());  // on every rank's own clock
+  std::vector<Waits> waits(ranks.size());
   for (const CollectiveInstance& one : collectives.instances) {
     if (one.message) continue;
     const Meeting meeting = meeting_of(ranks, one, clocks);
@@ -42,15 +59,12 @@ ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
                     waiting = meeting.last_ns - start;
       add_time(table.ranks[trace].lateness_ns, start - meeting.first_ns);
       add_time(table.ranks[trace].waiting_ns, waiting);
-      waits[trace].push_back(
+      waits[trace][one.kind].push_back(
           {event.start_ns, event.start_ns + std::min(waiting, event.duration_ns)});
     }
   }
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const Intervals united = unite(std::move(waits[i]));
-    table.ranks[i].exposed_waiting_ns =
-        length(united) - common_length(united, compute_intervals(ranks[i]));
-  }
+  for (size_t i = 0; i < ranks.size(); ++i)
+    add_exposed(std::move(waits[i]), compute_intervals(ranks[i]), table.ranks[i]);
   return table;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analysis/ranks/clock_offset.h"
@@ -17,6 +18,8 @@ struct Arrival {
   int64_t waiting_ns = 0;   ///< sum of the last rank's start minus its own: time in the kernel
                             ///< before anything can move
   int64_t exposed_waiting_ns = 0;  ///< with such a kernel and no compute beside it: a union
+  /// The same by kind; where waits of several kinds lie together, the first kind's. They add up.
+  std::map<CollectiveKind, int64_t> exposed_waiting_by_kind = {};
 };
 
 /// Collectives of several ranks put side by side, on clocks that their ends bring together where

@@ -307,9 +307,9 @@ class Player {
 
 /// What of its time a rank's own work takes: where the pace changes meanwhile, the mean.
 double Player::share(const EventNode& node) const {
-  if (node.rank != replay_.faster_rank || node.end_ns <= node.start_ns ||
-      graph_.kinds[node.kind].starts_with("collective"))
-    return 1;
+  if (node.end_ns <= node.start_ns || graph_.kinds[node.kind].starts_with("collective")) return 1;
+  if (!replay_.shares.empty()) return replay_.shares[node.rank];
+  if (node.rank != replay_.faster_rank) return 1;
   auto after = std::ranges::upper_bound(replay_.paces, node.start_ns, {}, &Pace::from_ns);
   double share = after == replay_.paces.begin() ? 1 : (after - 1)->share, taken_ns = 0;
   int64_t from_ns = node.start_ns;

@@ -75,11 +75,13 @@ struct Replay {
   size_t faster_rank = EventNode::kNone;  ///< among the traces: its own work, collectives excepted,
   std::vector<Pace> paces = {};           ///< takes these shares of its time; in order of time
   std::vector<Lead> leads = {};           ///< and its CPU is so much earlier; in order of time
-  bool ranks_free = false;      ///< nobody waits for others in collectives, but for those of
-  uint32_t waits_at = kNoKind;  ///< this kind; messages are waited for
-  bool cpu_unblocked = false;   ///< the CPU never waits for an event
-  bool on_chip = false;         ///< `EventNode::handed_over_ns` are no time
-  bool launches_free = false;   ///< nor is what a launch takes, from the call to the event
+  std::vector<double> shares = {};  ///< by rank: its own work, collectives excepted, takes so much
+                                    ///< of its time; empty: all of it
+  bool ranks_free = false;          ///< nobody waits for others in collectives, but for those of
+  uint32_t waits_at = kNoKind;      ///< this kind; messages are waited for
+  bool cpu_unblocked = false;       ///< the CPU never waits for an event
+  bool on_chip = false;             ///< `EventNode::handed_over_ns` are no time
+  bool launches_free = false;       ///< nor is what a launch takes, from the call to the event
 };
 int64_t replayed_span(const EventGraph& graph, const Replay& replay);
 /// The end of every rank that has events, from the first start of all.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -40,11 +41,15 @@ bool is_in(const run::StepMark& step, int64_t time_ns) {
   return time_ns >= step.start_ns && time_ns < step.end_ns;
 }
 
+std::string range_text(const StepRange& range) {
+  return range.first == range.last ? fmt::format("{}", range.first)
+                                   : fmt::format("{}..{}", range.first, range.last);
+}
+
 std::string marked_text(const run::RankTrace& trace) {
   if (trace.steps.empty()) return "it marks none (ProfilerStep#N)";
   const StepTimes times = step_times(trace);
-  return times.first == times.last ? fmt::format("it marks {}", times.first)
-                                   : fmt::format("it marks {}..{}", times.first, times.last);
+  return "it marks " + range_text({times.first, times.last});
 }
 
 }  // namespace
@@ -65,10 +70,7 @@ Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange
   for (const run::StepMark& step : trace.steps)
     if (step.number >= range.first && step.number <= range.last) wanted.push_back(step);
   if (wanted.empty())
-    return input_error("{}: has no step {}; {}", trace.file,
-                       range.first == range.last ? fmt::format("{}", range.first)
-                                                 : fmt::format("{}..{}", range.first, range.last),
-                       marked_text(trace));
+    return input_error("{}: has no step {}; {}", trace.file, range_text(range), marked_text(trace));
   run::RankTrace chosen = trace;
   chosen.steps = wanted;
   const LaunchedBefore before(trace);
@@ -83,6 +85,26 @@ Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange
     return task.step < range.first || task.step > range.last;
   });
   return chosen;
+}
+
+std::string note_of_missing_steps(const std::vector<run::RankTrace>& ranks,
+                                  const StepRange& range) {
+  const auto asked = static_cast<uint64_t>(range.last - range.first) + 1;
+  const auto marked = [&](const run::RankTrace& trace) {
+    std::set<int64_t> numbers;
+    for (const run::StepMark& step : trace.steps)
+      if (step.number >= range.first && step.number <= range.last) numbers.insert(step.number);
+    return numbers.size();
+  };
+  const auto lacks = [&](const run::RankTrace& trace) { return marked(trace) < asked; };
+  const auto first = std::ranges::find_if(ranks, lacks);
+  if (first == ranks.end()) return "";
+  const auto more = std::ranges::count_if(first + 1, ranks.end(), lacks);
+  return fmt::format("of the {} steps {}, {} has {}: {}{}; numbers are of those", asked,
+                     range_text(range), first->file, marked(*first), marked_text(*first),
+                     more == 0 ? ""
+                               : fmt::format(" (and {} more {} fewer than asked for)", more,
+                                             more == 1 ? "trace has" : "traces have"));
 }
 
 StepTimes step_times(const run::RankTrace& trace) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "run/gpu_trace.h"
@@ -21,6 +23,9 @@ Result<StepRange> parse_steps(std::string_view text);
 /// it comes before the first whose launch is: that was launched before the recording began. Input
 /// error when the trace marks none of these steps.
 Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range);
+
+/// Which of the steps that were asked for traces do not mark, in a sentence; empty: all are there.
+std::string note_of_missing_steps(const std::vector<run::RankTrace>& ranks, const StepRange& range);
 
 /// The marks of a trace taken together.
 struct StepTimes {

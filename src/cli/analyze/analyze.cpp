@@ -35,16 +35,21 @@
 namespace ergometer::cli {
 namespace {
 
-/// Only the steps that --steps asks for.
-Result<void> select_steps(const Arguments& arguments, std::vector<run::RankTrace>& ranks) {
+/// Only the steps that --steps asks for. Returns what of them is not there, a sentence; empty: all
+/// are.
+Result<std::string> select_steps(const Arguments& arguments, std::vector<run::RankTrace>& ranks) {
   const std::string steps = arguments.value("steps", "all");
-  if (steps == "all") return {};
+  if (steps == "all") return "";
   ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
+  if (ranks.empty())
+    return input_error("--steps: found {}, allowed where traces mark steps; {} holds no trace",
+                       steps, arguments.words.front());
+  std::string missing = analysis::note_of_missing_steps(ranks, range);
   for (run::RankTrace& trace : ranks) {
     ERGOMETER_ASSIGN(run::RankTrace chosen, analysis::select_steps(trace, range));
     trace = std::move(chosen);
   }
-  return {};
+  return missing;
 }
 
 void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& console) {
@@ -209,10 +214,11 @@ Result<void> analyze_files(importer::Recorded& recorded, const Arguments& argume
     return analyze_dumps(traces, arguments, console);
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
   if (telemetry.any) beside.energy = analysis::energy_of(traces.ranks, telemetry.log);
-  if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
+  ERGOMETER_ASSIGN(const std::string missing, select_steps(arguments, traces.ranks));
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside), threads);
   told.summary.graphs = analysis::summarize_graphs(traces.graphs);
+  if (!missing.empty()) told.summary.notes.push_back(missing);
   choose_classes(arguments, told.summary);
   const analysis::FlightReport flight = analysis::report_flight(traces.dumps);
   auto& findings = told.summary.findings;

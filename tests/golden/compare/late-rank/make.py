@@ -1,0 +1,32 @@
+"""Four ranks that compute and reduce; in late/ one of them computes 3 ms longer, for which the others wait in the all-reduce."""
+import json
+import os
+
+STEPS, COMPUTE_US, TRANSFER_US = 6, 10_000, 600
+
+
+def event(cat, name, ts, dur, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": args.get("stream", 1), "ts": 1e15 + ts, "dur": dur, "args": args}
+
+
+def write(folder, slow):
+    os.makedirs(folder, exist_ok=True)
+    for rank in range(4):
+        events, at = [], 0
+        for step in range(STEPS):
+            compute = COMPUTE_US * (1.3 if rank in slow else 1)
+            end = at + COMPUTE_US * (1.3 if slow else 1) + TRANSFER_US
+            events += [event("kernel", "ampere_bf16_s16816gemm_bf16_128x128_tn", at, compute, stream=7, device=rank),
+                       event("user_annotation", f"ProfilerStep#{step}", at, end - at)]
+            events.append(event("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", at + compute, end - at - compute, stream=20,
+                                device=rank, **{"Collective name": "allreduce", "In msg nelems": 50_000_000,
+                                                "Out msg nelems": 50_000_000, "dtype": "BFloat16", "Group size": 4,
+                                                "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3]", "Seq": step}))
+            at = end
+        with open(f"{folder}/rank{rank}.json", "w") as out:
+            json.dump({"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 4},
+                       "deviceProperties": [{"id": rank, "name": "NVIDIA A100-SXM4-80GB"}], "traceEvents": events}, out)
+
+
+write("late", {1})
+write("even", {})
