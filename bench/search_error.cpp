@@ -4,9 +4,9 @@
 //   search_error [JOBS] [SEED] [--power] [--narrow] [--worst N]
 //
 // --power: with the loop of power and heat too, for energy (much slower). --narrow: on networks
-// whose lines hold cards up. Prints percentiles of
-// |estimate / engine - 1|, over all jobs and by what runs beside what, how many are within 2 %, how
-// often memory was on the wrong side of the limit, and the worst jobs.
+// whose lines hold cards up. Prints percentiles of |estimate / engine - 1|, over all jobs and by
+// what runs beside what, how many are within 2 %, how often memory was on the wrong side of the
+// limit, and the worst jobs.
 #include <fmt/format.h>
 
 #include <algorithm>

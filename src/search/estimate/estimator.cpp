@@ -104,17 +104,7 @@ void Estimator::find_transfers(const spec::Job& job) {
     around_s += ranks_->model.price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
                     .seconds();
   }
-  for (const auto& link : ranks_->links) {
-    std::array<LinkDemand, 2>& demands = demands_.transfers.emplace_back();
-    TransferCost& cost = transfers_.emplace_back();
-    cost.host_s = ranks_->model.host().collective_launch_s;
-    for (size_t way = 0; way < link.size(); ++way) {
-      const double alone_s = ranks_->model.price(op, link[way]).seconds();
-      demands[way] = link_demand(job, op, link[way], alone_s);
-      if (demands[way].share[LinkDemand::kCards] > 0) transfer_link_ = 1;
-      cost.messages[way].send_s = alone_s + around_s;
-    }
-  }
+  price_links(job, op, around_s);
   meet_transfers(around_s);
   const double sent =
       2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) / static_cast<double>(layout_.pp);
@@ -122,10 +112,39 @@ void Estimator::find_transfers(const spec::Job& job) {
     transfer_energy_ = sent * ranks_->energy->energy(op, ranks_->links.front()[0]);
 }
 
+/// `message`: what every link carries; `around_s`: kernels beside it.
+void Estimator::price_links(const spec::Job& job, const workload::Operator& message,
+                            double around_s) {
+  std::vector<TransferCost> costs;
+  std::vector<std::array<LinkDemand, 2>> demands;
+  for (const auto& link : ranks_->links) {
+    TransferCost& cost = costs.emplace_back();
+    std::array<LinkDemand, 2>& asked = demands.emplace_back();
+    cost.host_s = ranks_->model.host().collective_launch_s;
+    for (size_t way = 0; way < link.size(); ++way) {
+      const double alone_s = ranks_->model.price(message, link[way]).seconds();
+      asked[way] = link_demand(job, message, link[way], alone_s);
+      if (asked[way].share[LinkDemand::kCards] > 0) transfer_link_ = 1;
+      cost.messages[way].send_s = alone_s + around_s;
+    }
+  }
+  for (const size_t kind : ranks_->link_kinds) {
+    transfers_.push_back(costs[kind]);
+    demands_.transfers.push_back(demands[kind]);
+  }
+}
+
 /// What messages that go forward and back do to each other. `around_s`: of each, kernels.
 void Estimator::meet_transfers(double around_s) {
   const size_t links = transfers_.size();
+  const std::vector<size_t>& kinds = ranks_->link_kinds;
   for (size_t s = 0; s < links; ++s) {
+    // Most links lie between their like.
+    if (s > 1 && kinds[s - 2] == kinds[s - 1] && kinds[s - 1] == kinds[s] &&
+        kinds[s] == kinds[(s + 1) % links]) {
+      transfers_[s].messages = transfers_[s - 1].messages;
+      continue;
+    }
     // The links on which what meets it at either stage comes or goes.
     const std::array<size_t, 2> beside = {(s + links - 1) % links, (s + 1) % links};
     for (size_t way = 0; way < 2; ++way) {

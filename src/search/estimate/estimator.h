@@ -163,6 +163,7 @@ class Estimator {
   void play_group(Family family, size_t group);
   void meet_gradients();
   void meet_transfers(double around_s);
+  void price_links(const spec::Job& job, const workload::Operator& message, double around_s);
   void play(Family family, const LaneGroup& group, const PipelineDemands* sharing, size_t lane);
   void keep_ends(size_t lane, PassTimes& times) const;
   void play_row(const Pass& pass, PassTimes& times) const;

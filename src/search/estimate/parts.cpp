@@ -20,6 +20,19 @@ void add(const plan::GroupPlacement& placement, std::vector<double>& key) {
        placement.exchange_hop_s, placement.ring_crosses_rails, placement.exchange_crosses_rails});
 }
 
+/// Links that the cache has as one are of a kind.
+void find_links(int64_t stages, plan::PlacementCache& cache, Ranks& ranks) {
+  std::map<std::array<const plan::GroupPlacement*, 2>, size_t> kinds;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    const int64_t next = (stage + 1) % stages;
+    const plan::GroupPlacement& forth = cache.pipeline(stage, next);
+    const plan::GroupPlacement& back = cache.pipeline(next, stage);
+    const auto [kind, is_new] = kinds.try_emplace({&forth, &back}, ranks.links.size());
+    if (is_new) ranks.links.push_back({forth, back});
+    ranks.link_kinds.push_back(kind->second);
+  }
+}
+
 }  // namespace
 
 Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
@@ -32,7 +45,7 @@ Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   if (fsdp) candidate.data.sharding = Sharding::kFsdp;
   const spec::Job job = space_.job(candidate);
   ERGOMETER_ASSIGN(cost::CostModel model, cost::CostModel::make(job));
-  auto made = std::make_unique<Ranks>(Ranks{std::move(model), {}, {}, {}});
+  auto made = std::make_unique<Ranks>(Ranks{std::move(model), {}, {}, {}, {}});
   if (auto energy = cost::EnergyModel::make(job)) made->energy = *energy;
   plan::PlacementCache cache(job);
   for (int kind = 0; kind < workload::kGroupKindCount; ++kind) {
@@ -45,10 +58,7 @@ Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
                         (group == GroupKind::kEmbedding && layout.pp == 1);
     made->placements.push_back(unused ? plan::GroupPlacement{} : cache.of(group, 0));
   }
-  for (int64_t stage = 0; stage < layout.pp; ++stage) {
-    const int64_t next = (stage + 1) % layout.pp;
-    made->links.push_back({cache.pipeline(stage, next), cache.pipeline(next, stage)});
-  }
+  find_links(layout.pp, cache, *made);
   found = std::move(made);
   return found.get();
 }

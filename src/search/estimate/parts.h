@@ -27,8 +27,9 @@ struct Ranks {
   cost::CostModel model;
   std::optional<cost::EnergyModel> energy;
   Placements placements;  ///< by group kind, of the first stage
-  /// By stage: of messages to the following one, and of those back.
+  /// By kind of link: of messages to the following stage, and of those back.
   std::vector<std::array<plan::GroupPlacement, 2>> links;
+  std::vector<size_t> link_kinds;  ///< by stage, of the link to the following one
 };
 
 /// What the chunks of a candidate hold, by chunk kind of its division.

@@ -20,9 +20,12 @@ ERGOMETER_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
-  /// When a lane's last send, or receive, began and is over.
-  std::array<Batch, 2> leaving_from{}, arriving_from{}, leaving{}, arriving{};
-  std::array<bool, 2> sent_forward{}, received_forward{};  ///< the direction of that, by lane
+  /// By lane, the last message of a kind: when it began and is over, and its direction.
+  struct Messages {
+    std::array<Batch, 2> from{}, to{};
+    std::array<bool, 2> forward{};
+  };
+  Messages leaving, arriving;
   /// Gradients still to be sent at the moment `left_at`, in seconds that they take alone.
   Batch left{}, left_at{};
   /// When the last transfers that left, or arrived, beside them did so: both directions at once
@@ -101,27 +104,53 @@ ERGOMETER_INLINE void raise(const Batch& other, Batch& clock) {
   ERGOMETER_LANES for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
 }
 
+/// A message that began at `began` and takes `send_s` alone, and the last one on the other lane,
+/// from `from` to `until`, with which it shares a link: while both are on their way each loses so
+/// much of the time. `own`, `theirs`: when the lanes are free again.
+ERGOMETER_INLINE void share_link(const Batch& began, double send_s, double slower,
+                                 const Batch& from, Batch& until, Batch& own, Batch& theirs) {
+  if (slower <= 0) return;
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double both_s = smaller(until[i], began[i] + send_s) - larger(from[i], began[i]);
+    const double longer_s = larger(0, both_s) * slower;
+    own[i] += longer_s;
+    const double later = until[i] + longer_s;
+    theirs[i] = theirs[i] <= until[i] ? later : theirs[i];
+    until[i] = later;
+  }
+}
+
+/// A message that begins at `began` and would be over at `own` beside the last ones that left and
+/// arrived on the other lane; with that its lane is free again.
+template <bool kArrives>
+ERGOMETER_INLINE void share_links(const TransferCost::Message& cost, bool forward, size_t lane,
+                                  const Batch& began, Batch& own, StageClocks& clocks) {
+  const size_t other = 1 - lane, end = forward == kArrives ? 1 : 0;  // of its link: this stage
+  StageClocks::Messages& alike = kArrives ? clocks.arriving : clocks.leaving;
+  StageClocks::Messages& opposite = kArrives ? clocks.leaving : clocks.arriving;
+  const bool follows = opposite.forward[other] == forward;
+  const double slow_met = follows ? cost.slow_followed[end] : cost.slow_met;
+  Batch theirs = clocks.lanes[other];
+  share_link(began, cost.send_s, cost.slow_shared[end] - 1, alike.from[other], alike.to[other], own,
+             theirs);
+  share_link(began, cost.send_s, slow_met - 1, opposite.from[other], opposite.to[other], own,
+             theirs);
+  clocks.lanes[lane] = own;
+  clocks.lanes[other] = theirs;
+  alike.from[lane] = began;
+  alike.to[lane] = own;
+  alike.forward[lane] = forward;
+}
+
 /// A transfer on one of a stage's lanes. Beside one on the other lane with which it shares a link
 /// both go at the pace of sharing; so do gradients that are left when it starts. Works on copies,
 /// which the compiler knows to be apart.
 template <bool kScatters, bool kArrives>
 ERGOMETER_INLINE void transfer(const TransferCost::Message& cost, double host_s, bool forward,
                                size_t lane, Batch& sent_at, StageClocks& clocks) {
-  const size_t end = forward == kArrives ? 1 : 0;  // of its link, that is this stage
-  std::array<bool, 2>& directions = kArrives ? clocks.received_forward : clocks.sent_forward;
-  const bool follows =
-      (kArrives ? clocks.sent_forward : clocks.received_forward)[1 - lane] == forward;
-  directions[lane] = forward;
-  const double slower = cost.slow_shared[end] - 1,
-               slower_met = (follows ? cost.slow_followed[end] : cost.slow_met) - 1;
   const double slow_share = 1 - 1 / cost.slow_data, slows_share = 1 - 1 / cost.slows_data;
-  const size_t other = 1 - lane, way = kArrives ? 1 : 0;
-  std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
-  std::array<Batch, 2>& opposite = kArrives ? clocks.leaving : clocks.arriving;
-  Batch own = clocks.lanes[lane], theirs = clocks.lanes[other], same = ways[other], h = clocks.h;
-  Batch met = opposite[other], began;
-  const Batch same_from = (kArrives ? clocks.arriving_from : clocks.leaving_from)[other];
-  const Batch met_from = (kArrives ? clocks.leaving_from : clocks.arriving_from)[other];
+  const size_t way = kArrives ? 1 : 0;
+  Batch own = clocks.lanes[lane], h = clocks.h, began;
   Batch message = sent_at, left = clocks.left;
   const Batch left_at = clocks.left_at;
   Batch from = clocks.shared_from[way], to = clocks.shared_to[way];
@@ -143,24 +172,11 @@ ERGOMETER_INLINE void transfer(const TransferCost::Message& cost, double host_s,
       from[i] = start > to[i] ? start : smaller(from[i], start);
       to[i] = larger(to[i], end_s);
     }
-    const double until = start + cost.send_s;
-    const double beside = larger(0, smaller(same[i], until) - larger(same_from[i], start)) * slower;
-    const double meeting =
-        larger(0, smaller(met[i], until) - larger(met_from[i], start)) * slower_met;
-    const double later = theirs[i] <= met[i] ? met[i] + meeting : theirs[i];
-    const double last = theirs[i] <= same[i] ? same[i] + beside : later;
-    same[i] += beside;
-    met[i] += meeting;
-    theirs[i] = last;
     began[i] = start;
-    own[i] = until + more + beside + meeting;
+    own[i] = start + cost.send_s + more;
     h[i] += host_s;
   }
-  clocks.lanes[lane] = ways[lane] = own;
-  (kArrives ? clocks.arriving_from : clocks.leaving_from)[lane] = began;
-  clocks.lanes[other] = theirs;
-  ways[other] = same;
-  opposite[other] = met;
+  share_links<kArrives>(cost, forward, lane, began, own, clocks);
   clocks.h = h;
   if (!kArrives) sent_at = message;
   if (!kScatters) return;

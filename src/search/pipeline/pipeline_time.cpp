@@ -93,14 +93,19 @@ void PipelineTimes::play_short(const PipelineShape& shape, PipelineEnds& ends) {
   costs_.clear();
   next_.clear();
   demands_.transfers.clear();
-  if (sharing_ != nullptr) demands_.gradients = sharing_->gradients;
+  if (sharing_ != nullptr) {
+    demands_.gradients = sharing_->gradients;
+    demands_.lines_are_of_ends = sharing_->lines_are_of_ends;
+  }
   for (size_t s = 0; s < stages; ++s) {
     const size_t stage = origin(s, stages, division.stages.size());
     const std::vector<int>& kinds = division.chunk_kinds[stage];
     for (size_t c = 0; c < chunks; ++c)
       costs_.push_back(&chunk_costs_[static_cast<size_t>(kinds[origin(c, chunks, kinds.size())])]);
-    next_.push_back(transfers_[stage]);
-    if (sharing_ != nullptr) demands_.transfers.push_back(sharing_->transfers[stage]);
+    // The link to the last stage is what it is beside the one that closes the ring.
+    const size_t link = s + 2 == stages ? division.stages.size() - 2 : stage;
+    next_.push_back(transfers_[link]);
+    if (sharing_ != nullptr) demands_.transfers.push_back(sharing_->transfers[link]);
   }
   play_script(script(shape));
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});

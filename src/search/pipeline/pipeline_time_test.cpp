@@ -29,7 +29,9 @@ class Deep {
     division_.chunk_kinds.back().back() = 2;
     division_.first_stage = {0, 1, 7};
     set_transfers(1e-9);
-    demands_.transfers.assign(8, {{1, 1}});
+    LinkDemand all;
+    all.share = {1, 1};
+    demands_.transfers.assign(8, {all, all});
     for (size_t kind = 0; kind < 3; ++kind)
       for (int lane = 0; lane < kLanes; ++lane) set(kind, lane, 1);
   }
@@ -37,6 +39,20 @@ class Deep {
     TransferCost link;
     for (TransferCost::Message& message : link.messages) message.send_s = send_s;
     links_.assign(8, link);
+  }
+  /// Every message fills the direction that it takes of a torus' line. The closing link leads back.
+  void fill_lines() {
+    LinkDemand forth, back;
+    forth.share[LinkDemand::kLines] = back.share[LinkDemand::kLines + 1] = 1;
+    demands_.lines_are_of_ends = false;
+    demands_.transfers.assign(8, {forth, back});
+    demands_.transfers.back() = {back, forth};
+    for (size_t s = 0; s < links_.size(); ++s)
+      for (TransferCost::Message& message : links_[s].messages) {
+        const bool closes = s == 7, first = s == 0, last = s == 6;
+        message.slow_followed = {closes || first ? 1.0 : 2.0, closes || last ? 1.0 : 2.0};
+        message.slow_shared = {closes || first ? 2.0 : 1.0, closes || last ? 2.0 : 1.0};
+      }
   }
   /// A chunk kind's slots are so much longer; `host_s`: to launch each.
   void set(size_t kind, int lane, double longer, double host_s = 0) {
@@ -143,6 +159,19 @@ TEST(PipelineTimes, ChunksThatWaitForTransfersArePlayed) {
   // chunks, too, a quarter of the time would be missing.
   deep.set_transfers(17);
   EXPECT_NEAR(deep.found_sharing_s() / deep.played_sharing_s(), 1, 0.07);
+}
+
+// Those of the short pipelines that are played share as those of the whole one; the link to the
+// last stage, unlike the inner ones, with one that leads back.
+TEST(PipelineTimes, MessagesThatFillALineAreFoundAsTheyArePlayed) {
+  Deep deep;
+  for (const double send_s : {0.5, 1.5, 3.0}) {
+    deep.set_transfers(send_s);
+    deep.fill_lines();
+    const double played_s = deep.played_sharing_s(), plain_s = deep.played_s()[0];
+    EXPECT_NEAR(deep.found_sharing_s(), played_s, kNear) << send_s;
+    EXPECT_NEAR(deep.found_s()[0], plain_s, 0.006 * plain_s) << send_s;
+  }
 }
 
 }  // namespace
