@@ -10,6 +10,13 @@
 #include "intake/reader/python_text.h"
 
 namespace ergometer::intake {
+namespace {
+
+bool is_import(std::string_view statement) {
+  return statement.starts_with("from ") || statement.starts_with("import ");
+}
+
+}  // namespace
 
 bool ProgramPart::is_definition(size_t at) const {
   const size_t line = text_.rfind('\n', at) + 1;
@@ -26,10 +33,13 @@ std::string_view ProgramPart::owner(size_t at) const {
   return before.substr(0, before.empty() ? 0 : before.size() - 1);
 }
 
-/// Whether the program defines the name or binds it to something else.
+/// Whether the program defines the name or binds it to something else than an import does.
 bool ProgramPart::is_bound_here(std::string_view name) const {
+  const auto bound = values_.names().bindings(name, PythonNames::kModule);
   return std::ranges::any_of(words_of(text_, name), [&](size_t at) { return is_definition(at); }) ||
-         !values_.names().bindings(name, PythonNames::kModule).empty();
+         std::ranges::any_of(bound, [&](const PythonBinding& it) {
+           return !is_import(statements_.statement(it.at));
+         });
 }
 
 /// Whether every import that brings the name is from the module or what lies in it; `NAME as OTHER`
@@ -38,8 +48,7 @@ bool ProgramPart::is_imported(std::string_view name, std::string_view module) co
   bool found = false;
   for (const size_t word : words_of(text_, name)) {
     const std::string_view statement = statements_.statement(word);
-    const bool imports = statement.starts_with("from ") || statement.starts_with("import ");
-    if (!imports || text_.compare(word + name.size(), 4, " as ") == 0) continue;
+    if (!is_import(statement) || text_.compare(word + name.size(), 4, " as ") == 0) continue;
     const size_t space = statement.find(' ') + 1;
     const std::string_view from = statement.substr(space, statement.find(' ', space) - space);
     if (from != module && !from.starts_with(std::string(module) + ".")) return false;

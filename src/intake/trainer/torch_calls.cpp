@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,16 +91,20 @@ class CallTeller : ProgramPart {
   explicit CallTeller(ProgramText& from) : ProgramPart(from) {}
 
   void tell() {
-    for (const TorchCall& call : kTorchCalls)
+    for (const TorchCall& call : kTorchCalls) {
+      const LibraryName what{call.name, "torch", call.module};
+      std::optional<bool> by_name;  // the same of all calls without a dotted name in front
       for (const auto& [at, open] : calls_of(text_, call.name)) {
         if (++calls_ > kMostTorchCalls) return;
         if (is_definition(at) || values_.reached(at, true) == false) continue;
-        if (!is_of_library({call.name, "torch", call.module}, at)) continue;
+        if (!is_method(at) && !by_name) by_name = is_of_library(what, at);
+        if (!(is_method(at) ? is_of_library(what, at) : *by_name)) continue;
         for (const PythonArgument& it : arguments_of_call(text_, open))
           if (!it.name.empty() && !base::contains(call.arguments, it.name))
             program_.leftovers.push_back(
                 unknown_argument(it.name, fmt::format("{}:{}", file_, it.line), call.arguments));
       }
+    }
   }
 
  private:
