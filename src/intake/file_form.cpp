@@ -273,7 +273,9 @@ bool is_makefile(const std::string& file) {
 FileForm form_of(const std::string& text, const std::string& file) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos || text.find('\0') != text.npos) return FileForm::kNone;
-  if (text[first] == '{') {
+  // A chart of Helm may begin with a template, "{{- if .Values.trains }}".
+  const bool is_chart = text.compare(first, 2, "{{") == 0 && is_manifest(text);
+  if (text[first] == '{' && !is_chart) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }

@@ -155,9 +155,12 @@ class Manifest {
   void refuse_count(const YAML::Node& value, const std::string& name) {
     if (!value.IsScalar() || !is_placeholder(value.Scalar()))
       return fail(value, fmt::format("{}: a whole number is expected", name));
+    // As it is written: without_templates puts a dollar in front of it.
+    std::string text = value.Scalar();
+    if (text.starts_with("${{")) text.erase(0, 1);
     if (open_.empty())
-      open_ = placeholder_says(fmt::format("{}:{}", file_, manifest_line(value)), name,
-                               value.Scalar(), "gpus");
+      open_ =
+          placeholder_says(fmt::format("{}:{}", file_, manifest_line(value)), name, text, "gpus");
   }
 
   /// Names of one's own stand among labels, what selects nodes and what a volume's driver is told;

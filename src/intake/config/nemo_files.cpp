@@ -337,6 +337,16 @@ void take_open_gpus(spec::FlatYaml& values, const std::string& file, Reading& re
   }
 }
 
+/// What FSDP and FP8 are told says nothing where they are off.
+void switch_off_unused(const spec::FlatYaml& values, spec::FlatYaml& rest) {
+  for (const std::string_view part : {"model.fsdp", "model.fp8"}) {
+    const auto on = values.find(part);
+    if (on != values.end() && !is_off(on->second.text)) continue;
+    for (auto& [key, value] : rest)
+      if (key.starts_with(std::string(part) + "_")) value.text = "false";
+  }
+}
+
 Result<Reading> read_nemo_1(spec::FlatYaml values, const std::string& file) {
   Reading reading;
   take_open_gpus(values, file, reading);
@@ -348,6 +358,7 @@ Result<Reading> read_nemo_1(spec::FlatYaml values, const std::string& file) {
   spec::FlatYaml rest;
   for (const std::string& key : ignored)
     if (const auto it = values.find(key); it != values.end()) rest.insert(*it);
+  switch_off_unused(values, rest);
   FlatReader read(rest, file, "nemo-1");
   // What may have been meant by a misspelt key.
   const auto may_be_meant = [&](const std::string& key) {

@@ -305,6 +305,7 @@ class OwnLoopReader : ProgramPart {
   }
   /// bitsandbytes' AdamW(..., optim_bits=8).
   void read_optimizer_of_few_bits() {
+    if (!base::contains(text_, "optim_bits")) return;
     for (const char* name : {"Adam", "AdamW"})
       for (const auto& [at, open] : calls_of(text_, name)) {
         if (is_definition(at) || values_.reached(at, true) == false) continue;

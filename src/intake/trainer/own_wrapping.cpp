@@ -135,16 +135,28 @@ class WrappingReader : PythonReader {
     }
     return all;
   }
+  /// The group of all GPUs, or a mesh of one dimension whose size is no literal:
+  /// `init_device_mesh("cuda", (world_size,))`.
+  bool is_of_all(const std::string& expression, size_t at) const {
+    if (base::contains(expression, "WORLD")) return true;
+    const std::string made = bound(expression, at);
+    if (!made.starts_with("init_device_mesh(")) return false;
+    const auto shape = argument_of(arguments_of_call(made, made.find('(')), "mesh_shape", 1);
+    if (!shape || !shape->value.starts_with('(')) return false;
+    const std::vector<PythonArgument> sizes = arguments_of_call(shape->value, 0);
+    return sizes.size() == 1 && !base::parse_integer(sizes.front().value);
+  }
   /// What a call that shards a model says by name.
   Result<spec::FlatYaml> arguments_by_name(const Wrapper& wrapper, size_t at, size_t open) {
+    constexpr std::array kGroups =
+        std::to_array<std::string_view>({"mesh", "device_mesh", "process_group"});
     spec::FlatYaml said;
     const std::vector<PythonArgument> arguments =
         with_items(arguments_of_call(text_, open), values_.names().scope(at));
     for (size_t i = 0; i < arguments.size(); ++i) {
       const PythonArgument& it = arguments[i];
       const bool is_group =
-          it.name == "mesh" || it.name == "device_mesh" ||
-          (it.name == "process_group" && it.value != "None" && !base::contains(it.value, "WORLD"));
+          base::contains(kGroups, it.name) && it.value != "None" && !is_of_all(it.value, at);
       if ((it.name.empty() && i > 0 && !it.value.starts_with("**")) || is_group)
         return input_error(
             "{}:{}: {}: found {}, which is not read; allowed: arguments by their names, over all "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,52 +83,32 @@ constexpr std::array kTorchCalls = std::to_array<TorchCall>({
     {"Adafactor", "torch.optim", kOfAdafactor},
 });
 
+/// Of a file: whoever writes by hand stays below, and imports are looked up in all of the text.
+constexpr size_t kMostTorchCalls = 100;
+
 class CallTeller : ProgramPart {
  public:
   explicit CallTeller(ProgramText& from) : ProgramPart(from) {}
 
   void tell() {
-    for (const TorchCall& call : kTorchCalls)
+    for (const TorchCall& call : kTorchCalls) {
+      const LibraryName what{call.name, "torch", call.module};
+      std::optional<bool> by_name;  // the same of all calls without a dotted name in front
       for (const auto& [at, open] : calls_of(text_, call.name)) {
+        if (++calls_ > kMostTorchCalls) return;
         if (is_definition(at) || values_.reached(at, true) == false) continue;
-        if (!is_of_torch(call, at)) continue;
+        if (!is_method(at) && !by_name) by_name = is_of_library(what, at);
+        if (!(is_method(at) ? is_of_library(what, at) : *by_name)) continue;
         for (const PythonArgument& it : arguments_of_call(text_, open))
           if (!it.name.empty() && !base::contains(call.arguments, it.name))
             program_.leftovers.push_back(
                 unknown_argument(it.name, fmt::format("{}:{}", file_, it.line), call.arguments));
       }
+    }
   }
 
  private:
-  /// The dotted name in front of a place: "torch.optim." of `torch.optim.AdamW(`.
-  std::string_view owner(size_t at) const {
-    size_t begin = at;
-    while (begin > 0 && (is_word(text_[begin - 1]) || text_[begin - 1] == '.')) --begin;
-    return std::string_view(text_).substr(begin, at - begin);
-  }
-  /// Written out, imported by its name, or a part of a module that is imported from torch.
-  bool is_of_torch(const TorchCall& call, size_t at) const {
-    std::string_view before = owner(at);
-    if (before.empty()) return is_imported(call.name, call.module);
-    before.remove_suffix(1);
-    if (before.starts_with("torch.") || before == "torch") return true;
-    // `from torch import nn, optim`: "optim.AdamW", "nn.parallel.DistributedDataParallel".
-    const std::string_view first = before.substr(0, before.find('.'));
-    return is_imported(first, "torch") || is_imported(first, call.module);
-  }
-  /// Whether the first import that brings the name, its own or `as` it, is from a module or what
-  /// lies in it.
-  bool is_imported(std::string_view name, std::string_view module) const {
-    for (const size_t word : words_of(text_, name)) {
-      const std::string_view statement = statements_.statement(word);
-      const bool imports = statement.starts_with("from ") || statement.starts_with("import ");
-      if (!imports) continue;
-      const size_t space = statement.find(' ') + 1;
-      const std::string_view from = statement.substr(space, statement.find(' ', space) - space);
-      return from == module || from.starts_with(std::string(module) + ".");
-    }
-    return false;
-  }
+  size_t calls_ = 0;
 };
 
 }  // namespace

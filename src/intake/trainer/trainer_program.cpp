@@ -106,6 +106,7 @@ constexpr std::array kOfLoading = std::to_array<std::string_view>({"pretrained_m
                                                                    "quantization_config",
                                                                    "distributed_config",
                                                                    "full_finetuning",
+                                                                   "ep_size",
                                                                    "use_flash_attention_2"});
 /// The same of get_peft_model(...), PEFT's and Unsloth's.
 constexpr std::array kOfUnslothAdapters = std::to_array<std::string_view>(
@@ -382,7 +383,7 @@ class ArgumentsReader : ProgramPart {
       program_.values.try_emplace("bnb_4bit_use_double_quant", spec::FlatValue{"true", line});
     if (loads && is({"torch_dtype", "dtype"})) return add_type(argument);
     if (loads) tell_misspelt(argument.name, line, kOfLoading);
-    if (trains) tell_misspelt(argument.name, line, kOfTrainers);
+    if (trains && is_library_trainer()) tell_misspelt(argument.name, line, kOfTrainers);
     if (loads && !is({"load_in_4bit", "load_in_8bit", "attn_implementation", "max_seq_length",
                       "tp_plan", "tp_size"}))
       return {};
@@ -403,6 +404,16 @@ class ArgumentsReader : ProgramPart {
     if (callee == Callee::kParallel) argument.name = "parallelism_config." + argument.name;
     if (argument.value.starts_with('{')) return add_dictionary(argument);
     return add_argument(argument);
+  }
+
+  /// Whether the trainer that is read now is transformers' or TRL's: programs and other libraries
+  /// have classes of these names.
+  bool is_library_trainer() const {
+    size_t end = place_;
+    while (end < text_.size() && is_word(text_[end])) ++end;
+    const std::string_view name = std::string_view(text_).substr(place_, end - place_);
+    return is_of_library({name, "transformers", "transformers"}, place_) ||
+           is_of_library({name, "trl", "trl"}, place_);
   }
 
   /// torch.bfloat16, "auto"; what is none of those is said to be left out.
