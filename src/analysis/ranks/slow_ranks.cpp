@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSlower = 1.05;
 constexpr int64_t kFewestCalls = 4;
-constexpr double kMostUnlike = 0.5;
+constexpr double kMostUnlike = 1.0 / 3;
 
 /// How often a rank runs every kernel.
 using Calls = std::map<std::string_view, int64_t>;

@@ -22,8 +22,8 @@ namespace ergometer::analysis {
 //  - takes 1.05 times as long (assumed: kernels alike vary by less) in the first and in the second
 //    half of the calls of every kernel; kernels that ran fewer than 4 times are left out;
 //  - takes about as much longer in every call of a kernel: the calls of the median rank, stretched
-//    by one factor a kernel, leave at most half (assumed) of the longer time unexplained. Sequences
-//    that vary leave more: now this rank has the long one, now another;
+//    by one factor a kernel, leave at most a third (assumed) of the longer time unexplained.
+//    Sequences that vary leave more: now this rank has the long one, now another;
 //  - does not get as many more tokens for its experts, where all-to-alls say so.
 // When most ranks are slow, that is the norm. Names do not say shapes: a rank that always has more
 // to do is slow here too.

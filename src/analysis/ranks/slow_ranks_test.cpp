@@ -79,8 +79,8 @@ TEST(SlowRanks, OtherWorkOrHalfTheTimeOnly) {
 }
 
 /// Rank 2 takes 16 and 11 ms by turns where others take 10: 35 % more in both halves, and every
-/// call 2.5 ms off 13.5, which is more than half of the 3.5 that it takes longer. 14 and 13 ms are
-/// half a millisecond off.
+/// call 2.5 ms off 13.5, which is more than a third of the 3.5 that it takes longer. 14 and 13 ms
+/// are half a millisecond off.
 TEST(SlowRanks, SequencesThatVaryAreNoSlowness) {
   const auto by_turns = [](int64_t even_ms, int64_t odd_ms) {
     return slow_ranks(apart(3, [=](int64_t rank, int64_t round) {
