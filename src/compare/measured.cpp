@@ -131,7 +131,8 @@ void add_exposed(const Measured& a, const Measured& b, const Quantity& part, Par
   const KernelClass &x = of(a.collectives, part.name), &y = of(b.collectives, part.name);
   if (x.count > 0 || y.count > 0) {
     differences.push_back(count_difference(x, y));
-    differences.push_back(duration_difference(x, y));
+    // Kernels hold the waiting, too.
+    if (wait_a <= 0 && wait_b <= 0) differences.push_back(duration_difference(x, y));
   }
   parts.add(part.name, title, part.name, rest_b - rest_a, std::move(differences));
 }
