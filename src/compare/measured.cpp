@@ -120,10 +120,10 @@ void add_exposed(const Measured& a, const Measured& b, const Quantity& part, Par
     wait_b = waiting_in(b, part.name, part.b);
   }
   if (wait_a > 0 || wait_b > 0) {
-    parts.add(part.name + ".waiting", title + ": waiting for the last rank", part.name,
-              wait_b - wait_a,
-              {{"a step", base::format_seconds(wait_a), base::format_seconds(wait_b)}});
-    title += ": without waiting";
+    parts.add(part.name + ".waiting", title + ": waiting", part.name, wait_b - wait_a,
+              {{"for the last rank, a step", base::format_seconds(wait_a),
+                base::format_seconds(wait_b)}});
+    title += ": the rest";
   }
   const double rest_a = part.a - wait_a, rest_b = part.b - wait_b;
   std::vector<Difference> differences = {
@@ -131,7 +131,8 @@ void add_exposed(const Measured& a, const Measured& b, const Quantity& part, Par
   const KernelClass &x = of(a.collectives, part.name), &y = of(b.collectives, part.name);
   if (x.count > 0 || y.count > 0) {
     differences.push_back(count_difference(x, y));
-    differences.push_back(duration_difference(x, y));
+    // Kernels hold the waiting, too.
+    if (wait_a <= 0 && wait_b <= 0) differences.push_back(duration_difference(x, y));
   }
   parts.add(part.name, title, part.name, rest_b - rest_a, std::move(differences));
 }

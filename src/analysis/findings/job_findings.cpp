@@ -62,9 +62,10 @@ std::string cause_text(const GroupSkew& skew) {
   return "";
 }
 
-std::string condition_text(const GroupSkew& skew) {
-  if (!skew.condition) return "";
-  const GpuCondition& c = *skew.condition;
+/// " Its GPU: 1200 MHz, the others 1900 MHz."; empty: nothing is known.
+std::string condition_text(std::string_view whose, const std::optional<GpuCondition>& condition) {
+  if (!condition) return "";
+  const GpuCondition& c = *condition;
   std::vector<std::string> parts;
   if (c.sm_clock_mhz && c.others_clock_mhz)
     parts.push_back(
@@ -74,7 +75,7 @@ std::string condition_text(const GroupSkew& skew) {
   if (c.throttled_fraction && *c.throttled_fraction > 0)
     parts.push_back(fmt::format("throttled {} of the time ({})",
                                 base::format_percent(*c.throttled_fraction), c.reason));
-  return parts.empty() ? "" : fmt::format(" Its GPU: {}.", fmt::join(parts, "; "));
+  return parts.empty() ? "" : fmt::format(" {} GPU: {}.", whose, fmt::join(parts, "; "));
 }
 
 std::string straggler_advice(const GroupSkew& skew) {
@@ -114,7 +115,7 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
                           skew.cause == LateCause::kCompute ? "it computed as fast as they do"
                                                             : "its CPU were as early as theirs",
                           time(seconds(report.path.span_ns)), time(f.cost_s));
-  f.what += cause_text(skew) + condition_text(skew);
+  f.what += cause_text(skew) + condition_text("Its", skew.condition);
   f.try_next = straggler_advice(skew);
   const bool slower = skew.condition && skew.condition->sm_clock_mhz.value_or(0) <
                                             0.98 * skew.condition->others_clock_mhz.value_or(0);
@@ -137,14 +138,16 @@ bool told_as_straggler(const JobReport& report) {
          });
 }
 
+constexpr size_t kMostSlowRanks = 4;
+
 /// "1 (1.30 times), 3 (1.31 times) and 4 more".
 std::string listed(const std::vector<SlowRank>& slow) {
-  constexpr size_t kMost = 4;
   std::vector<std::string> some;
-  for (const SlowRank& one : slow | std::views::take(kMost))
+  for (const SlowRank& one : slow | std::views::take(kMostSlowRanks))
     some.push_back(fmt::format("{} ({:.2f} times)", one.rank, one.times));
   std::string text = fmt::format("{}", fmt::join(some, ", "));
-  if (slow.size() > kMost) text += fmt::format(" and {} more", slow.size() - kMost);
+  if (slow.size() > kMostSlowRanks)
+    text += fmt::format(" and {} more", slow.size() - kMostSlowRanks);
   return text;
 }
 
@@ -160,6 +163,8 @@ Finding slow_ranks(const JobReport& report) {
       one ? "One rank takes" : fmt::format("{} ranks take", slow.ranks.size()),
       one ? "rank" : "ranks", listed(slow.ranks), one ? "it were" : "they all were", time(span_s),
       time(f.cost_s));
+  for (const SlowRank& rank : slow.ranks | std::views::take(kMostSlowRanks))
+    f.what += condition_text(one ? "Its" : fmt::format("Rank {}'s", rank.rank), rank.condition);
   f.try_next =
       "clocks and temperatures of these GPUs; with equal clocks, their work: sequence lengths and "
       "experts change a kernel's time and not its name.";

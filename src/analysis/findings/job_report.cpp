@@ -55,7 +55,7 @@ JobReport report_job(std::vector<run::RankTrace>& ranks, const run::DeviceLog& l
   report.exchanges = exchange_loads(ranks, collectives);
   report.skews = find_stragglers(ranks, collectives, report.clocks, labels, log);
   price_stragglers(ranks, graph, report);
-  report.slow = find_slow_ranks(ranks, graph);
+  report.slow = find_slow_ranks(ranks, report.exchanges, graph, log);
   find_pipeline_tasks(ranks, labels);
   report.pipeline = pipeline_report(ranks);
   report.links = link_use(log);

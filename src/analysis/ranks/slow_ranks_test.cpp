@@ -10,8 +10,9 @@ namespace {
 
 SlowRanks slow_ranks(const std::vector<run::RankTrace>& ranks) {
   const MatchedCollectives collectives = match_collectives(ranks);
-  return find_slow_ranks(ranks, event_graph(ranks, collectives, align_clocks(ranks, collectives),
-                                            label_groups(ranks)));
+  return find_slow_ranks(
+      ranks, exchange_loads(ranks, collectives),
+      event_graph(ranks, collectives, align_clocks(ranks, collectives), label_groups(ranks)), {});
 }
 
 /// Ten kernels a rank, one behind the other; `duration_ms` by rank and round.
@@ -75,6 +76,47 @@ TEST(SlowRanks, OtherWorkOrHalfTheTimeOnly) {
   traces = apart(3, [](int64_t rank, int64_t) { return rank == 2 ? 15 : 10; });
   traces[1].rank = 2;
   EXPECT_TRUE(slow_ranks(traces).ranks.empty()) << "two files of one rank";
+}
+
+/// Rank 2 takes 16 and 11 ms by turns where others take 10: 35 % more in both halves, and every
+/// call 2.5 ms off 13.5, which is more than a third of the 3.5 that it takes longer. 14 and 13 ms
+/// are half a millisecond off.
+TEST(SlowRanks, SequencesThatVaryAreNoSlowness) {
+  const auto by_turns = [](int64_t even_ms, int64_t odd_ms) {
+    return slow_ranks(apart(3, [=](int64_t rank, int64_t round) {
+      return rank != 2 ? 10 : round % 2 == 0 ? even_ms : odd_ms;
+    }));
+  };
+  EXPECT_TRUE(by_turns(16, 11).ranks.empty());
+  EXPECT_EQ(by_turns(14, 13).ranks.size(), 1u);
+}
+
+/// All ranks have a long sequence at once: rank 2 takes 1.3 times as long for it as they do.
+TEST(SlowRanks, SequencesThatVaryForAllAlike) {
+  const SlowRanks found = slow_ranks(apart(3, [](int64_t rank, int64_t round) {
+    return (rank == 2 ? 13 : 10) * (round % 3 == 0 ? 4 : 1);
+  }));
+  ASSERT_EQ(found.ranks.size(), 1u);
+  EXPECT_DOUBLE_EQ(found.ranks[0].times, 1.3);
+}
+
+TEST(SlowRanks, KernelsThatRanThreeTimesTellNothing) {
+  auto traces = apart(3, [](int64_t rank, int64_t) { return rank == 2 ? 15 : 10; });
+  for (run::RankTrace& trace : traces) trace.events.resize(3);
+  EXPECT_TRUE(slow_ranks(traces).ranks.empty());
+}
+
+/// A rank with twice the tokens of the mean takes 1.5 times as long.
+TEST(SlowRanks, TokensOfExpertsAreNoSlowness) {
+  const auto traces = apart(3, [](int64_t rank, int64_t) { return rank == 2 ? 15 : 10; });
+  const MatchedCollectives none = match_collectives(traces);
+  const EventGraph graph =
+      event_graph(traces, none, align_clocks(traces, none), label_groups(traces));
+  const auto found = [&](double load) {
+    return find_slow_ranks(traces, {.ranks = {{2, load}}}, graph, {}).ranks.size();
+  };
+  EXPECT_EQ(found(2.0), 0u);
+  EXPECT_EQ(found(1.1), 1u);
 }
 
 }  // namespace

@@ -352,17 +352,6 @@ std::vector<int64_t> members_of(const std::vector<run::RankTrace>& ranks,
   return {members.begin(), members.end()};
 }
 
-void add_condition(const run::RankTrace& trace, const run::DeviceLog& log, GroupSkew& skew) {
-  int64_t from = INT64_MAX, to = INT64_MIN;
-  for (const run::GpuEvent& event : trace.events) {
-    from = std::min(from, event.start_ns);
-    to = std::max(to, event.end_ns());
-  }
-  if (from < to)
-    skew.condition =
-        gpu_condition(log, trace.rank, trace.base_time_ns + from, trace.base_time_ns + to);
-}
-
 }  // namespace
 
 std::string_view to_word(GroupVerdict verdict) {
@@ -404,7 +393,7 @@ std::vector<GroupSkew> find_stragglers(const std::vector<run::RankTrace>& ranks,
     GroupStudy study(ranks, clocks, activity, met);
     study.fill(skew);
     if (skew.verdict == GroupVerdict::kStraggler)
-      add_condition(ranks[study.straggler()], log, skew);
+      skew.condition = gpu_condition(log, ranks[study.straggler()]);
     skews.push_back(std::move(skew));
   }
   std::ranges::stable_sort(skews, [](const auto& a, const auto& b) {

@@ -89,4 +89,14 @@ std::optional<GpuCondition> gpu_condition(const run::DeviceLog& log, int64_t ran
   return condition;
 }
 
+std::optional<GpuCondition> gpu_condition(const run::DeviceLog& log, const run::RankTrace& trace) {
+  int64_t from = INT64_MAX, to = INT64_MIN;
+  for (const run::GpuEvent& event : trace.events) {
+    from = std::min(from, event.start_ns);
+    to = std::max(to, event.end_ns());
+  }
+  if (from >= to) return std::nullopt;
+  return gpu_condition(log, trace.rank, trace.base_time_ns + from, trace.base_time_ns + to);
+}
+
 }  // namespace ergometer::analysis

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "run/device_log.h"
+#include "run/gpu_trace.h"
 
 namespace ergometer::analysis {
 
@@ -17,6 +18,8 @@ struct GpuCondition {
 /// Nothing when the log has no GPU of that rank with readings at that time.
 std::optional<GpuCondition> gpu_condition(const run::DeviceLog& log, int64_t rank, int64_t from_ns,
                                           int64_t to_ns);
+/// From the first to the last event of a trace.
+std::optional<GpuCondition> gpu_condition(const run::DeviceLog& log, const run::RankTrace& trace);
 
 /// The log's GPU of a rank; null when there is none.
 const run::Device* gpu_of_rank(const run::DeviceLog& log, int64_t rank);

@@ -120,7 +120,8 @@ Result<std::optional<run::OperationTimeline>> operations_of(const Arguments& arg
 }
 
 /// Only the steps that --steps asks for.
-Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& timeline) {
+Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& timeline,
+                          const Console& console) {
   const std::string steps = arguments.value("steps", "all");
   if (steps == "all") return {};
   ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
@@ -134,6 +135,11 @@ Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& ti
   if (numbers.empty())
     return input_error("--steps: found {}, allowed: steps from {} to {}, which {} holds", steps,
                        timeline.steps.front(), timeline.steps.back(), timeline.file);
+  const auto asked = static_cast<uint64_t>(range.last - range.first) + 1;
+  if (numbers.size() < asked)
+    console.note("of the {} steps {}..{}, {} has {}: it holds {} to {}; numbers are of those",
+                 asked, range.first, range.last, timeline.file, numbers.size(),
+                 timeline.steps.front(), timeline.steps.back());
   std::erase_if(timeline.operations, [&](const auto& o) { return kept[o.step] < 0; });
   for (run::Operation& operation : timeline.operations) operation.step = kept[operation.step];
   timeline.steps = std::move(numbers);
@@ -145,7 +151,7 @@ Result<int> analyze_operations(run::OperationTimeline timeline, const Arguments&
   if (arguments.has("report"))
     return input_error(timeline.file +
                        ": a timeline of operations has no page; leave --report out");
-  ERGOMETER_TRY(select_steps(arguments, timeline));
+  ERGOMETER_TRY(select_steps(arguments, timeline, console));
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   const analysis::OperationSlowdown of = analysis::operation_slowdown(timeline, threads);
   console.answer(arguments.has("json")
