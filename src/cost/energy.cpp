@@ -14,7 +14,9 @@
 //   memory-bound kernel of B bytes: vector B e_v (one FLOP a byte, assumed); cache B e_c; memory
 //     B e_m; the state-space scan's F FLOPs: tensor F e_t
 //   collective that sends W bytes: link 2 W e_l (every GPU of a group receives what it sends);
-//     memory k W e_m and cache k W e_c with k = 3 bytes of HBM traffic a byte sent
+//     memory k W e_m and cache k W e_c with k = 3 bytes of HBM traffic a byte sent; where a
+//     file gives the algorithm, also those of what it copies and adds up within the GPU
+//     (given_choice.cpp)
 //
 // e_t ... e_l: catalog/power. Every energy but the links' is multiplied by 1 - s (1 - a): s is
 // power.data_share, a the job's operand activity (1: random data or trained weights, 0: zeros).
@@ -107,9 +109,10 @@ physics::Energy memory_energy(const EnergyModel::Parameters& p, const Operator& 
 
 physics::Energy collective_energy(const EnergyModel::Parameters& p, const Operator& op,
                                   const plan::GroupPlacement& where) {
-  const Traffic sent = traffic(op, where);
+  const Traffic sent = p.given.traffic(op, where);
   const double bytes = sent.intra_bytes + sent.nic_bytes;
-  const double touched = kWireMemoryBytes * bytes + op.bytes;
+  const double touched =
+      kWireMemoryBytes * bytes + p.given.local_memory_bytes(op, where) + op.bytes;
   return {.cache_j = touched * p.work.cache,
           .memory_j = touched * p.work.memory,
           .link_j = 2 * bytes * p.work.link};
@@ -127,7 +130,8 @@ Result<EnergyModel> EnergyModel::make(const spec::Job& job) {
   if (spec::multiplies_fp32_as_vectors(gpu, job.training)) work.tensor_fp32 = work.vector;
   return EnergyModel({.work = work,
                       .tile_m = gpu.parameters.at("gemm.tile_m"),
-                      .tile_n = gpu.parameters.at("gemm.tile_n")});
+                      .tile_n = gpu.parameters.at("gemm.tile_n"),
+                      .given = GivenChoice(job)});
 }
 
 physics::Energy EnergyModel::energy(const Operator& op, const plan::GroupPlacement& where) const {

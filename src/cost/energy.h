@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cost/given_choice.h"
 #include "physics/energy.h"
 #include "physics/gpu_power.h"
 #include "plan/plan.h"
@@ -23,6 +24,7 @@ class EnergyModel {
   struct Parameters {
     physics::EnergyPerWork work;    ///< at the job's operand activity
     double tile_m = 0, tile_n = 0;  ///< of GEMMs' output
+    GivenChoice given;              ///< what collectives send
   };
 
  private:

@@ -37,8 +37,8 @@
 //
 // Range: groups of one domain, and of whole nodes in order. Not those of the switch's own sums, nor
 // exchanges of tokens by expert. Nothing was fitted to or checked against a run of MSCCL: a step
-// that runs one has a wider interval (engine/outcome/given_algorithms.cpp). Bytes per link are
-// counted as a ring's (traffic.cpp); a step that sends others says so.
+// that runs one has a wider interval (engine/outcome/given_algorithms.cpp). Its bytes:
+// given_choice.cpp.
 #include "cost/given_collectives.h"
 
 #include <fmt/format.h>
@@ -53,7 +53,6 @@
 #include "plan/network/pcie_load.h"
 #include "spec/collective/given_algorithms.h"
 #include "spec/job/host_link.h"
-#include "spec/job/node_groups.h"
 #include "spec/job/pcie_tree.h"
 
 namespace ergometer::cost {
@@ -63,22 +62,7 @@ using plan::GroupPlacement;
 using spec::Algorithm;
 using spec::CollectiveProtocol;
 using spec::CollectiveTask;
-using workload::CollectiveKind;
 using workload::Operator;
-
-CollectiveKind kind_of(CollectiveTask task) {
-  switch (task) {
-    case CollectiveTask::kAllReduce: return CollectiveKind::kAllReduce;
-    case CollectiveTask::kAllGather: return CollectiveKind::kAllGather;
-    case CollectiveTask::kReduceScatter: return CollectiveKind::kReduceScatter;
-    case CollectiveTask::kAllToAll: break;
-  }
-  return CollectiveKind::kAllToAll;
-}
-
-std::string_view word_of(CollectiveTask task) {
-  return spec::kTaskWords[static_cast<size_t>(task)];
-}
 
 double slot_bytes(CollectiveProtocol protocol) {
   constexpr double kKib = 1024;
@@ -107,18 +91,6 @@ bool sends_to_many(const Algorithm& algorithm, int64_t per_domain) {
       if (block.send_to >= 0 && block.send_to / per_domain != gpu / per_domain)
         to[static_cast<size_t>(gpu / per_domain)].insert(block.send_to / per_domain);
   return std::ranges::any_of(to, [](const auto& others) { return others.size() > 2; });
-}
-
-/// Calls `visit(gpu, block, chunks)` with what each thread block sends in a loop.
-template <class Visit>
-void each_sender(const Algorithm& algorithm, const Visit& visit) {
-  for (int gpu = 0; gpu < algorithm.size(); ++gpu)
-    for (const spec::ThreadBlock& block : algorithm.gpus[static_cast<size_t>(gpu)].blocks) {
-      const double chunks = base::sum(block.steps, [](const spec::AlgorithmStep& step) {
-        return sends(step.kind) ? static_cast<double>(step.count) : 0.0;
-      });
-      if (chunks > 0) visit(gpu, block, chunks);
-    }
 }
 
 /// By which of its NICs the node's GPU sends a channel's messages, and receives them.
@@ -285,59 +257,7 @@ std::shared_ptr<const GivenCollectives> GivenCollectives::make(const spec::Job& 
 
 GivenCollectives::GivenCollectives(const spec::Job& job, const DomainParameters& domain,
                                    const FabricParameters& fabric)
-    : node_(job.cluster.node),
-      fabric_kind_(job.cluster.fabric.kind),
-      segment_(plan::domain_segment(job)),
-      mapped_(!job.parallelism.rank_map.empty()),
-      domain_(domain),
-      fabric_(fabric),
-      algorithms_(spec::given_algorithms(job.cluster.node.parameters)) {
-  for (int kind = 0; kind < workload::kGroupKindCount; ++kind)
-    groups_.push_back(plan::rank_group(job, static_cast<workload::GroupKind>(kind)));
-}
-
-bool GivenCollectives::lies_as_written(const Operator& op, const GroupPlacement& where) const {
-  const plan::RankGroup& group = groups_[static_cast<size_t>(op.group)];
-  if (where.nodes == 1) return !mapped_ || !spec::pcie_tree(node_);
-  return !mapped_ && group.stride == 1 && where.ranks_per_node == segment_ &&
-         segment_ % node_.gpus == 0 && where.nodes * segment_ == where.size && !node_.nics.empty();
-}
-
-GivenCollectives::Asked GivenCollectives::fits_until(size_t index, const Operator& op,
-                                                     const GroupPlacement& where) const {
-  const Algorithm& algorithm = *algorithms_[index];
-  if (op.kind != workload::OperatorKind::kCollective || where.size <= 1 ||
-      op.collective != kind_of(algorithm.task))
-    return Asked::kTask;
-  if (op.routing.choices > 0 || op.leaving != 1) return Asked::kEvenParts;
-  if (where.size != algorithm.size()) return Asked::kSize;
-  if (!algorithm.holds(op.comm_bytes)) return Asked::kBytes;
-  return lies_as_written(op, where) ? Asked::kAll : Asked::kPlace;
-}
-
-std::string GivenCollectives::why_not(size_t index, Asked until) const {
-  const Algorithm& algorithm = *algorithms_[index];
-  const std::string_view task = word_of(algorithm.task);
-  const int gpus = algorithm.size();
-  switch (until) {
-    case Asked::kTask: return fmt::format("the step has no {}", task);
-    case Asked::kEvenParts: return fmt::format("no {} of the step sends as much to all", task);
-    case Asked::kSize: return fmt::format("no {} of the step is of {} GPUs", task, gpus);
-    case Asked::kBytes:
-      return fmt::format("no {} of {} GPUs has as many bytes as it is for", task, gpus);
-    case Asked::kPlace:
-      return fmt::format("the {} GPUs lie neither in one node nor in whole nodes in order", gpus);
-    case Asked::kAll: break;
-  }
-  return "another, listed before it, runs all that it could";
-}
-
-std::optional<size_t> GivenCollectives::index_of(const Operator& op,
-                                                 const GroupPlacement& where) const {
-  for (size_t i = 0; i < algorithms_.size(); ++i)
-    if (fits_until(i, op, where) == Asked::kAll) return i;
-  return std::nullopt;
-}
+    : GivenChoice(job), domain_(domain), fabric_(fabric) {}
 
 double GivenCollectives::pcie_s_per_byte(const Algorithm& algorithm, const Operator& op,
                                          const GroupPlacement& where) const {
@@ -349,6 +269,7 @@ double GivenCollectives::pcie_s_per_byte(const Algorithm& algorithm, const Opera
                            : node_.gpu.parameters.value_or("host_link", spec::kAssumedHostLink));
   const plan::RankGroup& group = groups_[static_cast<size_t>(op.group)];
   const int64_t gpus = node_.gpus, block = group.size * group.stride;
+  const std::vector<Sending> all = sendings(algorithm);
   // All groups of the kind that lie on a node, or its part of the one that goes beyond.
   const bool inside = where.nodes == 1;
   const auto nic_of = [&](int gpu, int channel) {
@@ -356,19 +277,19 @@ double GivenCollectives::pcie_s_per_byte(const Algorithm& algorithm, const Opera
   };
   for (int64_t first = 0; first < (inside ? gpus : 1); first += inside ? block : 1)
     for (int64_t offset = 0; offset < (inside ? group.stride : 1); ++offset)
-      each_sender(algorithm, [&](int from, const spec::ThreadBlock& sender, double chunks) {
+      for (const Sending& sending : all) {
         const auto at = [&](int64_t member) {
           return static_cast<int>(inside ? first + offset + member * group.stride : member);
         };
-        const int gpu = at(from), to = at(sender.send_to);
-        if (inside && std::max(gpu, to) >= gpus) return;
+        const int gpu = at(sending.from), to = at(sending.to);
+        if (inside && std::max(gpu, to) >= gpus) continue;
         if (gpu / gpus == 0 && to / gpus == 0 && meet)
-          load.send(gpu, to, chunks);
+          load.send(gpu, to, sending.chunks);
         else if (gpu / gpus == 0 && to / gpus != 0)
-          load.leave(gpu, nic_of(gpu, sender.channel), chunks);
+          load.leave(gpu, nic_of(gpu, sending.channel), sending.chunks);
         else if (gpu / gpus != 0 && to / gpus == 0)
-          load.arrive(nic_of(to, sender.channel), to, chunks);
-      });
+          load.arrive(nic_of(to, sending.channel), to, sending.chunks);
+      }
   return load.seconds(kPcieShare);
 }
 
@@ -442,48 +363,6 @@ GivenTime GivenCollectives::time(const Operator& op, const GroupPlacement& where
       std::max(given.first_s + (given.loops - 1) * given.further_s, it.pcie * chunk);
   given.time.low_latency = algorithm.protocol != CollectiveProtocol::kSimple;
   return given;
-}
-
-namespace {
-
-/// Of nodes of one kind.
-std::vector<GivenUse> uses_of(const GivenCollectives& given, const plan::Plan& plan) {
-  std::vector<GivenUse> uses;
-  for (size_t i = 0; i < given.algorithms().size(); ++i) {
-    GivenUse use{given.algorithms()[i], {}, {}};
-    auto furthest = GivenCollectives::Asked::kTask;
-    for (const auto& placements : plan.placements)
-      for (size_t op = 0; op < plan.operators.size(); ++op) {
-        const Operator& it = plan.operators[op];
-        furthest = std::max(furthest, given.fits_until(i, it, placements[op]));
-        if (given.index_of(it, placements[op]) == i && !base::contains(use.operators, it.name))
-          use.operators.push_back(it.name);
-      }
-    if (use.operators.empty()) use.why_none = given.why_not(i, furthest);
-    uses.push_back(std::move(use));
-  }
-  return uses;
-}
-
-}  // namespace
-
-Result<std::vector<GivenUse>> given_uses(const spec::Job& job, const plan::Plan& plan) {
-  std::vector<GivenUse> all;
-  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
-    if (spec::given_algorithms(spec::node_of_group(job.cluster, group).parameters).empty())
-      continue;
-    ERGOMETER_ASSIGN(const CostModel::Parameters parameters,
-                     read_parameters(spec::on_group(job, group)));
-    if (parameters.given == nullptr) continue;
-    for (GivenUse& use : uses_of(*parameters.given, plan)) {
-      const auto known = std::ranges::find(all, use.algorithm, &GivenUse::algorithm);
-      if (known == all.end())
-        all.push_back(std::move(use));
-      else if (known->operators.empty())
-        *known = std::move(use);
-    }
-  }
-  return all;
 }
 
 Result<std::optional<GivenTime>> given_time(const spec::Job& job, const Operator& op,

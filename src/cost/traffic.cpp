@@ -15,6 +15,8 @@
 // Worked: all-reduce of 1 GB over 16 ranks in 2 nodes: 2 * 15/16 = 1.875 GB a rank, 1.640625 GB
 // inside and 0.234375 GB over NICs, that is 8 * 0.234375 = 1.875 GB out of every node.
 //
+// Of collectives whose algorithm a file gives: given_choice.cpp.
+//
 // Range: exact for rings. A tree moves 2 S a channel instead of 2 S (n-1)/n.
 #include <algorithm>
 

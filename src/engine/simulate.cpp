@@ -168,7 +168,7 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
   add_interval(result.run.performance, job, result.timeline);
   widen(step_spread, "how far its limits hold clocks depends on what it draws",
         result.run.performance);
-  ERGOMETER_TRY(add_given_algorithms(job, planned.plan, result.run));
+  add_given_algorithms(job, planned.plan, result.run);
   result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
   result.run.gpu_kinds = gpu_kinds(job, result.timeline);

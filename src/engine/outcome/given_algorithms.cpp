@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cost/given_collectives.h"
+#include "base/collection.h"
+#include "cost/given_choice.h"
 #include "engine/outcome/interval.h"
 #include "spec/collective/given_algorithms.h"
 
@@ -30,31 +31,27 @@ std::string use_line(const cost::GivenUse& use) {
   if (use.operators.empty())
     return fmt::format("{} runs nothing: {}", use.algorithm->name, use.why_none);
   std::string line = fmt::format("{} runs {}", use.algorithm->name, fmt::join(use.operators, ", "));
-  if (const double sent = sent_over_counted(*use.algorithm); std::abs(sent - 1) > 0.005)
-    line += fmt::format("; it sends {:.3g} times the bytes that links and energy count", sent);
+  if (const double sent = sent_over_least(*use.algorithm); std::abs(sent - 1) > 0.005)
+    line += fmt::format("; it sends {:.3g} times as many bytes as it must", sent);
   return line;
 }
 
 }  // namespace
 
-double sent_over_counted(const spec::Algorithm& algorithm) {
-  int64_t sent = 0;
-  for (const spec::GpuProgram& gpu : algorithm.gpus)
-    for (const spec::ThreadBlock& block : gpu.blocks)
-      for (const spec::AlgorithmStep& step : block.steps)
-        if (spec::sends(step.kind)) sent += step.count;
+double sent_over_least(const spec::Algorithm& algorithm) {
+  const double sent = base::sum(cost::sendings(algorithm), &cost::Sending::chunks);
   const int64_t passes = algorithm.task == spec::CollectiveTask::kAllReduce ? 2 : 1;
-  const int64_t counted = passes * (algorithm.size() - 1) * algorithm.chunks;
-  return static_cast<double>(sent) / static_cast<double>(counted);
+  const int64_t least = passes * (algorithm.size() - 1) * algorithm.chunks;
+  return sent / static_cast<double>(least);
 }
 
 run::Interval given_algorithms_spread(double exposed_s, double step_s) {
   return {.low = 1 - exposed_s / 3 / step_s, .high = 1 + exposed_s / 2 / step_s};
 }
 
-Result<void> add_given_algorithms(const spec::Job& job, const plan::Plan& plan, run::Run& run) {
-  ERGOMETER_ASSIGN(const std::vector<cost::GivenUse> uses, cost::given_uses(job, plan));
-  if (uses.empty()) return {};
+void add_given_algorithms(const spec::Job& job, const plan::Plan& plan, run::Run& run) {
+  const std::vector<cost::GivenUse> uses = cost::given_uses(job, plan);
+  if (uses.empty()) return;
   std::vector<std::string> lines;
   std::array<bool, spec::kTaskWords.size()> runs{};
   for (const cost::GivenUse& use : uses) {
@@ -69,7 +66,6 @@ Result<void> add_given_algorithms(const spec::Job& job, const plan::Plan& plan, 
   if (run.performance.step_time_s > 0)
     widen(given_algorithms_spread(exposed_s, run.performance.step_time_s),
           "no run with collectives given as files was ever seen", run.performance);
-  return {};
 }
 
 }  // namespace ergometer::engine

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/result.h"
 #include "plan/plan.h"
 #include "run/run.h"
 #include "spec/collective/algorithm.h"
@@ -12,15 +11,15 @@ namespace ergometer::engine {
 /// (`collectives_from`), a line an algorithm, and widens the step's interval where any does: no run
 /// of such a file was ever seen. What the step waits for collectives of these kinds may be a third
 /// shorter or half as long again (assumed).
-Result<void> add_given_algorithms(const spec::Job& job, const plan::Plan& plan, run::Run& run);
+void add_given_algorithms(const spec::Job& job, const plan::Plan& plan, run::Run& run);
 
 /// The step's 90 % interval over the one predicted, of which `exposed_s` may be so much shorter or
 /// longer. Worked: 3 s of 10: 0.9 to 1.15.
 run::Interval given_algorithms_spread(double exposed_s, double step_s);
 
-/// The bytes that all GPUs send by the algorithm over those that links and energy count, which are
-/// a ring's (cost/traffic.cpp). Worked: 4 GPUs that each send all they have to 3 others, to add it
-/// up: 12 buffers, of a ring 2 x 3: 2.
-double sent_over_counted(const spec::Algorithm& algorithm);
+/// The bytes that all GPUs send by the algorithm over the least that GPUs alone can do with, which
+/// is what a ring or an exchange sends. Worked: 4 GPUs that each send all they have to 3 others, to
+/// add it up: 12 buffers, of a ring 2 x 3: 2.
+double sent_over_least(const spec::Algorithm& algorithm);
 
 }  // namespace ergometer::engine

@@ -16,10 +16,10 @@ TEST(GivenAlgorithmsSpread, IsAThirdLessToHalfMoreOfWhatIsWaitedFor) {
   EXPECT_DOUBLE_EQ(spread.high, 1.15);
 }
 
-// A ring's and those of two steps are counted; sending all to all of 4 GPUs is 12 buffers, not 6.
-TEST(SentOverCounted, IsOneOfWhatSendsAsMuchAsARing) {
+// A ring's and those of two steps are the least; sending all to all of 4 GPUs is 12 buffers, not 6.
+TEST(SentOverLeast, IsOneOfWhatSendsAsMuchAsARing) {
   const auto sent_by = [](const std::string& xml) {
-    return sent_over_counted(base::value_of(spec::parse_msccl(xml, "a.xml")));
+    return sent_over_least(base::value_of(spec::parse_msccl(xml, "a.xml")));
   };
   for (const char* task : {"allreduce", "allgather", "reducescatter"})
     EXPECT_DOUBLE_EQ(sent_by(spec::ring_file(task, {spec::in_order(4)})), 1) << task;
@@ -32,7 +32,7 @@ TEST(SentOverCounted, IsOneOfWhatSendsAsMuchAsARing) {
   spec::GpuProgram gpu;
   gpu.blocks.assign(3, {.send_to = 0, .steps = {send}});
   all_to_all.gpus.assign(4, gpu);
-  EXPECT_DOUBLE_EQ(sent_over_counted(all_to_all), 2);
+  EXPECT_DOUBLE_EQ(sent_over_least(all_to_all), 2);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/collection.h"
+#include "cost/given_choice.h"
 #include "cost/network_load.h"
 #include "engine/outcome/link_load.h"
 #include "engine/outcome/pcie_use.h"
@@ -176,7 +177,8 @@ double held_up_elsewhere(const plan::FabricLoad& load, const plan::LinkLoad& one
 
 /// Adds a role's sends above a tier: their time, and their load times that time. `s_per_byte`: of a
 /// byte that each of its ranks on a node sends, at the cards' line rate.
-void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, UplinkUse& use) {
+void add_uplink_use(const EngineInput& input, const cost::PlanTraffic& traffic, size_t role,
+                    double s_per_byte, UplinkUse& use) {
   const std::vector<double> times = executions(input, role);
   for (size_t op = 0; op < times.size(); ++op) {
     if (times[op] <= 0) continue;
@@ -184,8 +186,8 @@ void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, Up
     const plan::FabricLoad load = cost::network_load(input.job, input.plan.operators[op], where);
     const auto link = std::ranges::find(load.links, use.tier, &plan::LinkLoad::link);
     if (link == load.links.end()) continue;
-    const double seconds = cost::traffic(input.plan.operators[op], where).nic_bytes * times[op] *
-                           s_per_byte * load.slowdown();
+    const double seconds =
+        traffic.of(role, op).nic_bytes * times[op] * s_per_byte * load.slowdown();
     use.busy_s += seconds;
     use.load += seconds * link->slowdown / held_up_elsewhere(load, *link);
   }
@@ -194,6 +196,7 @@ void add_uplink_use(const EngineInput& input, size_t role, double s_per_byte, Up
 }  // namespace
 
 std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
+  const cost::PlanTraffic traffic(input.job, input.plan, input.costs.slowest_group);
   LinkLoad nic;
   std::vector<IntraUse> intra = intra_uses(input);
   FabricUse fabric(input);
@@ -203,20 +206,19 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
     const std::vector<double> times = executions(input, role);
     for (size_t op = 0; op < times.size(); ++op) {
       if (times[op] <= 0) continue;
-      const cost::Traffic sent =
-          cost::traffic(input.plan.operators[op], input.plan.placements[role][op]);
+      const cost::Traffic sent = traffic.of(role, op);
       const double seconds = input.costs.prices[role][op].seconds();
       for (IntraUse& use : intra)
         use.load.add(sent.intra_bytes, use.shares[role] * times[op], seconds);
       nic.add(sent.nic_bytes, times[op], seconds);
       fabric.add(role, op, times[op], sent, seconds);
-      pcie.add(role, op, times[op]);
+      pcie.add(role, op, times[op], sent);
     }
     const std::vector<double> copies = copies_of(input, role);
     for (size_t op = 0; op < copies.size(); ++op) {
       if (copies[op] <= 0) continue;
       host.add(input, role, op, copies[op]);
-      pcie.add(role, op, copies[op]);
+      pcie.add(role, op, copies[op], {});
     }
   }
   const spec::Node& node = input.job.cluster.node;
@@ -243,11 +245,12 @@ std::vector<UplinkUse> uplink_use(const EngineInput& input) {
   const int64_t ranks = input.plan.ranks_per_role, node_gpus = cluster.node.gpus;
   const auto ranks_on_node = static_cast<double>(std::min<int64_t>(node_gpus, ranks));
   const auto roles_on_node = static_cast<size_t>(std::max<int64_t>(1, node_gpus / ranks));
+  const cost::PlanTraffic traffic(input.job, input.plan, input.costs.slowest_group);
   for (const spec::FabricTier& tier : cluster.fabric.tiers) {
     UplinkUse busiest{.tier = tier.name}, node{.tier = tier.name};
     for (size_t role = 0; role < input.plan.roles.size(); ++role) {
       if (role % roles_on_node == 0) node = {.tier = tier.name};
-      add_uplink_use(input, role, ranks_on_node / line_bytes_per_s, node);
+      add_uplink_use(input, traffic, role, ranks_on_node / line_bytes_per_s, node);
       if (node.busy_s > busiest.busy_s) busiest = node;
     }
     if (busiest.busy_s <= 0) continue;

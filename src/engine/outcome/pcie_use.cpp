@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/collection.h"
+#include "cost/given_choice.h"
 #include "plan/links.h"
 #include "spec/job/node_groups.h"
 
@@ -43,14 +44,13 @@ OnLinks scaled(const std::vector<TreeLink>& links, double up, double down, doubl
 }
 
 OnLinks on_links(const EngineInput& input, const cost::PcieGroups& groups, size_t role, size_t op,
-                 size_t roles_on_node) {
+                 const cost::Traffic& sent, size_t roles_on_node) {
   const workload::Operator& it = input.plan.operators[op];
   if (it.to_host_bytes + it.from_host_bytes > 0)
     return scaled(groups.host_links(), it.to_host_bytes, it.from_host_bytes,
                   static_cast<double>(roles_on(input, groups.host_ranks())));
   const plan::GroupPlacement& where = input.plan.placements[role][op];
   if (it.kind != workload::OperatorKind::kCollective || !groups.carries(where)) return {};
-  const cost::Traffic sent = cost::traffic(it, where);
   const double bytes = sent.intra_bytes + sent.nic_bytes;
   // What goes back a stage takes the way of what comes, in the other direction.
   const bool back =
@@ -85,13 +85,13 @@ PcieUse::PcieUse(const EngineInput& input)
   }
 }
 
-void PcieUse::add(size_t role, size_t op, double times) {
+void PcieUse::add(size_t role, size_t op, double times, const cost::Traffic& sent) {
   for (Kind& kind : kinds_)
-    if (kind.has_role[role]) add(kind, role, op, times);
+    if (kind.has_role[role]) add(kind, role, op, times, sent);
 }
 
-void PcieUse::add(Kind& kind, size_t role, size_t op, double times) {
-  const OnLinks links = on_links(input_, *kind.groups, role, op, roles_on_node_);
+void PcieUse::add(Kind& kind, size_t role, size_t op, double times, const cost::Traffic& sent) {
+  const OnLinks links = on_links(input_, *kind.groups, role, op, sent, roles_on_node_);
   if (links.part.empty()) return;
   if (role / roles_on_node_ != kind.node) close_node(kind);
   kind.node = role / roles_on_node_;
@@ -149,8 +149,9 @@ std::vector<PcieLinkUse> pcie_use(const EngineInput& input) {
   const cost::PcieGroups& groups = *input.costs.pcie.front();
   uses.resize(groups.tree().bridges.size());
   const size_t roles_on_node = roles_on_full_node(input);
+  const cost::PlanTraffic traffic(input.job, input.plan, input.costs.slowest_group);
   const auto add = [&](size_t role, size_t op, double times, double share) {
-    const OnLinks links = on_links(input, groups, role, op, roles_on_node);
+    const OnLinks links = on_links(input, groups, role, op, traffic.of(role, op), roles_on_node);
     const double seconds = input.costs.prices[role][op].seconds();
     for (size_t i = 0; i < uses.size() && i < links.part.size(); ++i) {
       const TreeLink& link = links.part[i];

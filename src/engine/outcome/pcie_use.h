@@ -14,8 +14,8 @@ class PcieUse {
  public:
   explicit PcieUse(const EngineInput& input);
 
-  /// An operator that a role's ranks run so many times.
-  void add(size_t role, size_t op, double times);
+  /// An operator that a role's ranks run so many times, sending so many bytes each.
+  void add(size_t role, size_t op, double times, const cost::Traffic& sent);
   void write(double step_s, std::vector<run::Link>& links);
 
  private:
@@ -32,7 +32,7 @@ class PcieUse {
     LinkLoad load = {};
     double bytes_per_s = 0;  ///< its line rate
   };
-  void add(Kind& kind, size_t role, size_t op, double times);
+  void add(Kind& kind, size_t role, size_t op, double times, const cost::Traffic& sent);
   void close_node(Kind& kind);
   Fullest& of(plan::PcieLoad::Level level) {
     return level == plan::PcieLoad::Level::kSocket ? socket_ : uplink_;

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cost/given_choice.h"
 #include "cost/pcie_groups.h"
 #include "engine/links/fair_share.h"
 #include "engine/links/network_lines.h"
@@ -101,7 +102,12 @@ class Contention {
  public:
   Contention(const spec::Job& job, const plan::Plan& plan, std::span<const cost::CostModel> models,
              const cost::CostTable& costs)
-      : job_(job), plan_(plan), models_(models), costs_(costs), slowdowns_(models.size()) {
+      : job_(job),
+        plan_(plan),
+        models_(models),
+        costs_(costs),
+        traffic_(job, plan, costs.slowest_group),
+        slowdowns_(models.size()) {
     NetworkLines lines(job, plan);
     links_ = kNodeLinks + 2 * lines.count();
     ends_ = lines.is_tree() ? links_ : kNodeLinks;
@@ -175,6 +181,7 @@ class Contention {
   const plan::Plan& plan_;
   std::span<const cost::CostModel> models_;
   const cost::CostTable& costs_;
+  cost::PlanTraffic traffic_;
   std::vector<Demand> capacities_;             ///< by group of nodes
   size_t links_ = kNodeLinks;                  ///< those of kLinks that there are
   size_t ends_ = kNodeLinks;                   ///< Activity::bytes_per_s
@@ -206,7 +213,7 @@ Demand Contention::demand(size_t role, size_t number, NetworkLines& lines) const
   if (alone_s > 0 && it.to_host_bytes + it.from_host_bytes > 0)
     return demand_of_copy(it, role, alone_s);
   if (it.kind != workload::OperatorKind::kCollective || alone_s <= 0) return {};
-  const cost::Traffic traffic = cost::traffic(it, plan_.placements[role][number]);
+  const cost::Traffic traffic = traffic_.of(role, number);
   const Demand& capacity = capacities_[group_of(role)];
   const double intra = std::min(traffic.intra_bytes / alone_s, capacity[kIntraOut]);
   const double nic = std::min(traffic.nic_bytes / alone_s, capacity[kNicOut]);

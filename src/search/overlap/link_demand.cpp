@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/collection.h"
+#include "cost/given_choice.h"
 #include "cost/network_load.h"
 #include "engine/links/fair_share.h"
 #include "spec/job/circuits.h"
@@ -57,7 +58,7 @@ LinkDemand link_demand(const spec::Job& job, const workload::Operator& op,
   const spec::Node& node = job.cluster.node;
   const double nic = base::sum(node.nics, &spec::Nic::bytes_per_s) /
                      std::max<double>(1, static_cast<double>(node.gpus));
-  const cost::Traffic traffic = cost::traffic(op, where);
+  const cost::Traffic traffic = cost::GivenChoice(job).traffic(op, where);
   const auto share = [&](double bytes, double capacity) {
     return capacity > 0 ? bytes / alone_s / capacity : 0;
   };

@@ -125,6 +125,39 @@ inline std::string all_pairs_file(int gpus, const char* protocol = "LL") {
   return file.take();
 }
 
+/// All that every GPU has goes to every other, which adds it up by itself: one step, many bytes.
+inline std::string one_shot_file(int gpus) {
+  const auto step = [](int number, const char* type, const char* from, int from_chunk,
+                       const char* to, int to_chunk, int after_block, bool awaited) {
+    return fmt::format(
+        "<step s=\"{}\" type=\"{}\" srcbuf=\"{}\" srcoff=\"{}\" dstbuf=\"{}\" dstoff=\"{}\" "
+        "cnt=\"1\" "
+        "depid=\"{}\" deps=\"{}\" hasdep=\"{}\"/>\n",
+        number, type, from, from_chunk, to, to_chunk, after_block, after_block < 0 ? -1 : 1,
+        awaited ? 1 : 0);
+  };
+  std::string text = fmt::format(
+      "<algo name=\"one-shot\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"1\" ngpus=\"{}\" "
+      "coll=\"allreduce\" inplace=\"0\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"0\">\n",
+      gpus);
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    text += fmt::format("<gpu id=\"{}\" i_chunks=\"1\" o_chunks=\"1\" s_chunks=\"{}\">\n", gpu,
+                        gpus - 1);
+    for (int block = 0; block < gpus - 1; ++block) {
+      const int other = block < gpu ? block : block + 1;
+      text += fmt::format("<tb id=\"{0}\" send=\"{1}\" recv=\"{1}\" chan=\"0\">\n", block, other);
+      text += step(0, "s", "i", 0, "s", 0, -1, false) + step(1, "r", "i", 0, "s", block, -1, true);
+      text += "</tb>\n";
+    }
+    text += fmt::format("<tb id=\"{}\" send=\"-1\" recv=\"-1\" chan=\"0\">\n", gpus - 1);
+    text += step(0, "cpy", "i", 0, "o", 0, -1, false);
+    for (int block = 0; block < gpus - 1; ++block)
+      text += step(block + 1, "re", "s", block, "o", 0, block, false);
+    text += "</tb>\n</gpu>\n";
+  }
+  return text + "</algo>\n";
+}
+
 /// Every GPU's chunk for every other, at once.
 inline std::string exchange_file(int gpus) {
   MscclWriter file("exchange", "alltoall", "Simple", gpus, 1, gpus);

@@ -1,6 +1,6 @@
 #include "study/charllm/ranked.h"
 
-#include "cost/cost.h"
+#include "cost/given_choice.h"
 #include "engine/simulate.h"
 #include "spec/settings/settings.h"
 
@@ -22,13 +22,14 @@ std::vector<double> sends(const plan::Plan& plan, const plan::Role& role) {
   return times;
 }
 
-void add_traffic(const plan::Plan& plan, Ranked& result) {
+void add_traffic(const spec::Job& job, const plan::Plan& plan, Ranked& result) {
+  const cost::PlanTraffic traffic(job, plan);
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     const std::vector<double> times = sends(plan, plan.roles[role]);
     double intra = 0, nic = 0;
     for (size_t op = 0; op < times.size(); ++op) {
       if (times[op] <= 0) continue;
-      const cost::Traffic sent = cost::traffic(plan.operators[op], plan.placements[role][op]);
+      const cost::Traffic sent = traffic.of(role, op);
       intra += sent.intra_bytes * times[op];
       nic += sent.nic_bytes * times[op];
     }
@@ -52,7 +53,7 @@ std::optional<Ranked> ranked(const run::StudyPoint* point, const std::vector<int
   result.step_s = simulation->run.performance.step_time_s;
   result.ranks = std::move(simulation->run.ranks);
   result.kernels = std::move(simulation->run.kernels);
-  add_traffic(simulation->plan, result);
+  add_traffic(*job, simulation->plan, result);
   return result;
 }
 
