@@ -18,13 +18,15 @@ TEST(GpuPeak, ComesFromTheCatalogByTheDriversName) {
   EXPECT_DOUBLE_EQ(peak("NVIDIA H100 80GB HBM3")->bytes_per_s, 3.35e12);
   ASSERT_TRUE(peak("NVIDIA A100-SXM4-40GB"));
   EXPECT_DOUBLE_EQ(peak("NVIDIA A100-SXM4-40GB")->bytes_per_s, 1.555e12);
+  ASSERT_TRUE(peak("NVIDIA GeForce RTX 4090"));
+  EXPECT_EQ(peak("NVIDIA GeForce RTX 4090")->gpu, "RTX-4090-24GB");
   ASSERT_TRUE(peak("AMD Instinct MI300X VF"));
   EXPECT_EQ(peak("AMD Instinct MI300X VF")->gpu, "MI300X");
 }
 
 TEST(GpuPeak, IsNotGuessed) {
-  for (const char* name : {"", "NVIDIA GeForce RTX 4090", "NVIDIA RTX A1000", "NVIDIA H100 NVL",
-                           "NVIDIA A100-PCIE-40GB", "NVIDIA A100-PG509-200"})
+  for (const char* name : {"", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA RTX A1000",
+                           "NVIDIA H100 NVL", "NVIDIA A100-PCIE-40GB", "NVIDIA A100-PG509-200"})
     EXPECT_FALSE(peak(name)) << name;
   run::RankTrace one, other;
   one.gpu = "NVIDIA H200";
