@@ -16,6 +16,7 @@
 #include "intake/launch_script.h"
 #include "intake/reader/placeholder.h"
 #include "spec/settings/settings.h"
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::intake {
 namespace {
@@ -424,7 +425,7 @@ Result<Reading> parse_kubernetes(const std::string& text, const std::string& fil
   Manifest manifest(file, context);
   // Mentioning each other, documents would be walked without an end.
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(without_templates(text));
+    const std::vector<YAML::Node> documents = spec::yaml_nodes(without_templates(text));
     for (const YAML::Node& document : documents) manifest.keep_config_map(document);
     for (const YAML::Node& document : documents) manifest.read(document);
   } catch (const YAML::Exception& problem) {

@@ -1,10 +1,11 @@
 #include "spec/yaml/yaml_document.h"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <map>
 #include <sstream>
+
+#include "spec/yaml/document_walk.h"
 
 namespace ergometer::spec {
 namespace {
@@ -17,12 +18,10 @@ bool indents_by_tabs(std::string_view text) {
 }
 
 /// What the library reads, made into a document.
-class Builder : public YAML::EventHandler {
+class Builder : public DocumentWalk {
  public:
   explicit Builder(YamlDocument& document) : document_(document) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     place(begin(Kind::kNull, mark, anchor));
   }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
 
 #include "base/random.h"
 #include "spec/catalog/read.h"
 #include "spec/yaml/yaml_flat.h"
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::spec {
 namespace {
@@ -157,6 +159,16 @@ TEST(YamlDocument, MistakesNameTheirPlace) {
   ASSERT_FALSE(document);
   EXPECT_TRUE(document.error().message.starts_with("f.yaml:3:1: not valid YAML"))
       << document.error().message;
+}
+
+TEST(YamlDocument, WhatStandsBehindAFlowIsNoDocument) {
+  for (const char* text : {"{a: b}, c\n", "{a: b}\n, c\n"}) {
+    const auto document = parse_any_yaml(text, "f.yaml");
+    ASSERT_FALSE(document) << text;
+    EXPECT_NE(document.error().message.find("belongs to no document"), std::string::npos)
+        << document.error().message;
+    EXPECT_THROW(yaml_nodes(text), YAML::Exception) << text;
+  }
 }
 
 }  // namespace
