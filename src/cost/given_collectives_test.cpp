@@ -28,22 +28,10 @@ std::vector<std::vector<int>> node_rings(int nodes, int per_node, int channels) 
   return orders;
 }
 
-spec::Job job_given(const std::string& cluster, int64_t gpus, const std::string& xml) {
-  spec::Job job = job_on(cluster, gpus);
-  EXPECT_EQ(base::error_of(spec::give_algorithm(xml, "a.xml", job.cluster.node.parameters)), "");
-  return job;
-}
-
-workload::Operator of_data(CollectiveKind kind, double bytes) {
-  workload::Operator op = collective_operator(kind, bytes);
-  op.group = workload::GroupKind::kData;
-  return op;
-}
-
 /// A given algorithm's time over the library's.
 double over_library(const spec::Job& job, CollectiveKind kind, double bytes) {
   const auto parameters = base::value_of(read_parameters(job));
-  const workload::Operator op = of_data(kind, bytes);
+  const workload::Operator op = of_data_ranks(kind, bytes);
   const auto where = plan::placement(job, workload::GroupKind::kData, 0);
   EXPECT_TRUE(parameters.given->fits(op, where));
   DomainParameters without_switch = parameters.domain;
@@ -104,7 +92,7 @@ TEST(GivenCollectives, AllPairsSavesHops) {
     const spec::Job job = job_given("charllm-h200", 8, xml);
     const auto parameters = base::value_of(read_parameters(job));
     return parameters.given
-        ->time(of_data(CollectiveKind::kAllReduce, 8192),
+        ->time(of_data_ranks(CollectiveKind::kAllReduce, 8192),
                plan::placement(job, workload::GroupKind::kData, 0))
         .time.seconds();
   };
@@ -137,7 +125,7 @@ TEST(GivenCollectives, OnlyWhatFitsRunsThem) {
 
 GivenTime time_of(const spec::Job& job, CollectiveKind kind, double bytes) {
   const auto parameters = base::value_of(read_parameters(job));
-  return parameters.given->time(of_data(kind, bytes),
+  return parameters.given->time(of_data_ranks(kind, bytes),
                                 plan::placement(job, workload::GroupKind::kData, 0));
 }
 

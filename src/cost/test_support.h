@@ -10,6 +10,7 @@
 #include "base/test_support.h"
 #include "cost/parameters.h"
 #include "spec/catalog/read.h"
+#include "spec/collective/given_algorithms.h"
 
 namespace ergometer::cost {
 
@@ -54,6 +55,12 @@ inline workload::Operator collective_operator(workload::CollectiveKind kind, dou
   return op;
 }
 
+inline workload::Operator of_data_ranks(workload::CollectiveKind kind, double bytes) {
+  workload::Operator op = collective_operator(kind, bytes);
+  op.group = workload::GroupKind::kData;
+  return op;
+}
+
 inline plan::GroupPlacement inside(int64_t ranks) { return {ranks, 1, ranks, 0, 0}; }
 inline plan::GroupPlacement across(int64_t ranks, int64_t nodes, double nic_bytes_per_s) {
   return {ranks, nodes, ranks / nodes, nic_bytes_per_s, 1};
@@ -71,6 +78,13 @@ inline spec::Job job_on(const std::string& cluster, int64_t gpus) {
 
 inline CostModel::Parameters parameters_of(const std::string& cluster, int64_t gpus) {
   return base::value_of(read_parameters(job_on(cluster, gpus)));
+}
+
+/// A job on a cluster of the catalog whose nodes are given an MSCCL file.
+inline spec::Job job_given(const std::string& cluster, int64_t gpus, const std::string& xml) {
+  spec::Job job = job_on(cluster, gpus);
+  EXPECT_EQ(base::error_of(spec::give_algorithm(xml, "a.xml", job.cluster.node.parameters)), "");
+  return job;
 }
 
 }  // namespace ergometer::cost

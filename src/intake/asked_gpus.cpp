@@ -5,13 +5,13 @@
 namespace ergometer::intake {
 
 Result<void> take_gpus(const AskedGpus& asked, Reading& reading) {
-  const auto* said = reading.settings.find("gpus");
   if (!asked.open.empty() && asked.starts_all) {
     reading.settings.erase("gpus");
     reading.defaults.erase("gpus");
     reading.open["gpus"] = asked.open;
   }
   if (asked.gpus == 0) return {};
+  const auto* said = reading.settings.find("gpus");
   if (said != nullptr && said->text != std::to_string(asked.gpus))
     return input_error(
         "{}: {} GPUs are asked for, and the command starts {}; make both "

@@ -6,6 +6,7 @@
 #include "spec/cluster/cluster_names.h"
 
 namespace ergometer::cli {
+
 std::optional<analysis::DevicePeak> peak_of(const std::vector<run::RankTrace>& ranks) {
   if (ranks.empty()) return std::nullopt;
   const std::string& gpu = ranks.front().gpu;

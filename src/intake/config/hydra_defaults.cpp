@@ -1,5 +1,4 @@
 #include "intake/config/hydra_defaults.h"
-#include "spec/yaml/yaml_node.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -9,6 +8,8 @@
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "spec/yaml/yaml_node.h"
 
 namespace ergometer::intake {
 namespace {

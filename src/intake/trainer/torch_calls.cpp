@@ -17,6 +17,8 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
+// Signatures of PyTorch's releases up to 2.9, recalled: all that any of them takes.
+
 constexpr std::array kOfFsdp = std::to_array<std::string_view>(
     {"module", "process_group", "sharding_strategy", "cpu_offload", "auto_wrap_policy",
      "backward_prefetch", "mixed_precision", "ignored_modules", "param_init_fn", "device_id",
