@@ -1,11 +1,10 @@
 #include "spec/yaml/yaml_document.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <map>
 #include <sstream>
-
-#include "spec/yaml/document_walk.h"
 
 namespace ergometer::spec {
 namespace {
@@ -18,10 +17,17 @@ bool indents_by_tabs(std::string_view text) {
 }
 
 /// What the library reads, made into a document.
-class Builder : public DocumentWalk {
+class Builder : public YAML::EventHandler {
  public:
   explicit Builder(YamlDocument& document) : document_(document) {}
 
+  /// Behind a flow (`{a: b}, c`) the library begins the same document for ever.
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos == began_at_)
+      throw YAML::ParserException(mark, "what stands here belongs to no document");
+    began_at_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     place(begin(Kind::kNull, mark, anchor));
   }
@@ -76,6 +82,7 @@ class Builder : public DocumentWalk {
   YamlDocument& document_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, const YamlValue*> anchored_;
+  int began_at_ = -1;
 };
 
 }  // namespace
@@ -107,6 +114,13 @@ Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text
         indents_by_tabs(text) ? "; a line begins with a tab, YAML indents with spaces" : "";
     return input_error("{}:{}:{}: not valid YAML: {}{}", file, line, column, error.msg, tab);
   }
+}
+
+void walk_yaml(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  YamlDocument any;
+  for (Builder builder(any); parser.HandleNextDocument(builder);) continue;
 }
 
 tl::unexpected<base::Error> second_document(const std::string& file, int line) {

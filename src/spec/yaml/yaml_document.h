@@ -61,6 +61,10 @@ std::shared_ptr<const YamlDocument> parse_plain_yaml(std::string_view text);
 Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
                                                            const std::string& file);
 
+/// Reads all documents of a text and keeps nothing. Throws YAML::Exception where the text is no
+/// YAML, also where YAML::LoadAll would not end.
+void walk_yaml(const std::string& text);
+
 /// The error of a file with another document behind its first, whose first value is on `line`.
 tl::unexpected<base::Error> second_document(const std::string& file, int line);
 

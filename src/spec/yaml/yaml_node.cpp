@@ -2,16 +2,12 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <sstream>
-
-#include "spec/yaml/document_walk.h"
+#include "spec/yaml/yaml_document.h"
 
 namespace ergometer::spec {
 
 std::vector<YAML::Node> yaml_nodes(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  for (DocumentWalk walk; parser.HandleNextDocument(walk);) continue;
+  walk_yaml(text);
   std::vector<YAML::Node> nodes = YAML::LoadAll(text);
   std::erase_if(nodes, [](const YAML::Node& node) { return node.IsNull(); });
   return nodes;
